@@ -1,0 +1,10 @@
+"""The Celery application: workers and beat find it here."""
+
+import os
+
+from celery import Celery
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "hud.settings")
+app = Celery("hud")
+app.config_from_object("django.conf:settings", namespace="CELERY")
+app.autodiscover_tasks(["hud"])
