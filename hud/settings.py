@@ -72,3 +72,6 @@ STATICFILES_DIRS = [BASE_DIR / "static"]
 STATIC_ROOT = DATA_DIR / "static"
 LOGIN_URL = "/accounts/login/"
 LOGIN_REDIRECT_URL = "/"
+
+# A server that a team runs, or the embedded one; hud.runtime starts the latter and sets the variable.
+DATABASES = {"default": {"ENGINE": "django.db.backends.postgresql", "NAME": "hud"}}

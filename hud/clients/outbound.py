@@ -1,0 +1,249 @@
+"""Where HUD may connect to, when the address comes from someone else: a log's redirect, a notification target.
+
+Such an address may name this machine, its network or a cloud's metadata service, in many spellings, and its name may
+answer differently the second time it is asked. So a name is resolved once, every address it has is checked, and the
+connection goes to a checked address, not to the name. Redirects are never followed here: the caller checks each hop.
+
+    policy = OutboundPolicy(allowed_hosts=["hooks.intern.example"])
+    policy.check("https://hooks.intern.example/x")      # raises AddressRefused, with the reason in a sentence
+    with guarded_client(policy, timeout=httpx.Timeout(10)) as client: ...
+
+A host named in `allowed_hosts` may have any address: naming it is the administrator's explicit word.
+"""
+
+import ipaddress
+import logging
+import socket
+import ssl
+import threading
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+import httpx
+
+Address = ipaddress.IPv4Address | ipaddress.IPv6Address
+Resolver = Callable[[str, int], list[str]]
+
+_DEFAULT_PORTS = {"http": 80, "https": 443}
+
+# httpx writes every address it asks, with its query, at INFO; httpcore writes answer headers at DEBUG. A redirect's
+# signature must reach no log, so both stay at WARNING whatever level the root logger has.
+logging.getLogger("httpx").setLevel(logging.WARNING)
+logging.getLogger("httpcore").setLevel(logging.WARNING)
+
+
+class AddressRefused(Exception):
+    """The address may not be connected to. The message says why, without path, query or credentials."""
+
+
+class NameNotResolved(Exception):
+    """The name has no address just now. It may have one later."""
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedTarget:
+    """An address that passed the check: connect to one of `addresses`, under the name `host`."""
+
+    scheme: str
+    host: str
+    port: int
+    addresses: tuple[str, ...]
+
+
+def normal_host(host: str) -> str:
+    """Return `host` lower-cased, without brackets and without the root's trailing dots."""
+    return host.strip("[]").rstrip(".").lower()
+
+
+def inner_addresses(address: Address) -> list[Address]:
+    """Return `address` and the IPv4 addresses that it carries inside (mapped, 6to4, Teredo, NAT64, compatible)."""
+    found: list[Address] = [address]
+    if isinstance(address, ipaddress.IPv6Address):
+        found += [inner for inner in (address.ipv4_mapped, address.sixtofour) if inner]
+        found += list(address.teredo or ())
+        if address in _NAT64 or int(address) >> 32 == 0:
+            found.append(ipaddress.IPv4Address(int(address) & 0xFFFFFFFF))
+    return found
+
+
+_NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
+
+
+def why_internal(address: str) -> str | None:
+    """Return why `address` is not on the public internet ("loopback", "link-local", …), or None if it is."""
+    parsed = ipaddress.ip_address(address.split("%")[0])
+    for inner in inner_addresses(parsed):
+        if isinstance(inner, ipaddress.IPv6Address) and inner is parsed and len(inner_addresses(parsed)) > 1:
+            continue  # judged by the IPv4 address that it leads to
+        for kind in ("loopback", "link_local", "unspecified", "multicast", "private"):
+            if getattr(inner, f"is_{kind}"):
+                return kind.replace("_", "-")
+        if not inner.is_global or inner.is_reserved:
+            return "reserved"
+    return None
+
+
+def resolve_within(timeout_s: float) -> Resolver:
+    """Return a resolver (host, port) -> addresses that gives up after `timeout_s` seconds."""
+
+    def resolve(host: str, port: int) -> list[str]:
+        answer: list[str] = []
+        failure: list[Exception] = []
+
+        def ask() -> None:
+            try:
+                found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+                answer.extend(dict.fromkeys(str(entry[4][0]) for entry in found))
+            except (OSError, UnicodeError) as error:
+                failure.append(error)
+
+        # The C library offers no time limit of its own; a daemon thread that hangs is left behind.
+        thread = threading.Thread(target=ask, daemon=True)
+        thread.start()
+        thread.join(timeout_s)
+        if thread.is_alive():
+            raise NameNotResolved(f"the name {host} was not resolved within {timeout_s:g} s")
+        if failure or not answer:
+            raise NameNotResolved(f"the name {host} has no address")
+        return answer
+
+    return resolve
+
+
+class OutboundPolicy:
+    """Decides whether an address may be connected to.
+
+    `allowed_hosts`: names (or literal addresses, optionally `host:port`) that may lie inside.
+    `only`: if given, no other host passes: names, `*.suffix` wildcards; a wildcard never lets an inside address pass.
+    `schemes`: what is spoken. `plain_http_anywhere`: False asks for TLS from every host not in `allowed_hosts`.
+    """
+
+    def __init__(
+        self,
+        *,
+        allowed_hosts: Iterable[str] = (),
+        only: Iterable[str] | None = None,
+        plain_http_anywhere: bool = True,
+        resolve: Resolver | None = None,
+        resolve_timeout_s: float = 5.0,
+    ) -> None:
+        self._allowed = {normal_host_port(entry) for entry in allowed_hosts if entry.strip()}
+        self._only = None if only is None else [entry.strip().lower() for entry in only if entry.strip()]
+        self._plain_http_anywhere = plain_http_anywhere
+        self._resolve = resolve or resolve_within(resolve_timeout_s)
+
+    def check(self, url: str) -> CheckedTarget:
+        """Return where to connect for `url`; raise AddressRefused or NameNotResolved."""
+        scheme, host, port = self._parse(url)
+        named = self._is_named(host, port)
+        if not named:
+            self._check_unnamed(scheme, host, port)
+        addresses = tuple(self._resolve(host, port))
+        if not named:
+            for address in addresses:
+                if reason := why_internal(address):
+                    raise AddressRefused(
+                        f"{host} leads to a {reason} address; a host inside must be named in the allow-list to be used"
+                    )
+        return CheckedTarget(scheme, host, port, addresses)
+
+    def _parse(self, url: str) -> tuple[str, str, int]:
+        try:
+            parts = urlsplit(url)
+            port = parts.port
+            host = normal_host(httpx.URL(url).raw_host.decode("ascii"))
+        except (ValueError, httpx.InvalidURL):
+            raise AddressRefused("the address is not a valid URL") from None
+        if parts.scheme not in _DEFAULT_PORTS:
+            raise AddressRefused(f"only http and https addresses are used, not {parts.scheme[:20] or 'a relative one'}")
+        if not host:
+            raise AddressRefused("the address names no host")
+        if parts.username is not None or parts.password is not None:
+            raise AddressRefused("an address with a user name or password in it is not used")
+        return parts.scheme, host, port or _DEFAULT_PORTS[parts.scheme]
+
+    def _is_named(self, host: str, port: int) -> bool:
+        return (host, None) in self._allowed or (host, port) in self._allowed
+
+    def _check_unnamed(self, scheme: str, host: str, port: int) -> None:
+        if self._only is not None and not any(_matches(host, pattern) for pattern in self._only):
+            raise AddressRefused(f"{host} is not one of the hosts that may be asked")
+        if self._only is not None and port not in _DEFAULT_PORTS.values():
+            raise AddressRefused(f"port {port} of {host} is not used; only 80 and 443 are, unless the host is named")
+        if scheme == "http" and not self._plain_http_anywhere:
+            raise AddressRefused(f"{host} would be asked without TLS; only a host that is named may be")
+
+
+def normal_host_port(entry: str) -> tuple[str, int | None]:
+    """Return (host, port or None) of an allow-list entry: `name`, `name:port`, `[v6]:port`, `v6`."""
+    text = entry.strip()
+    host, _, port = text.rpartition(":")
+    if host and port.isdigit() and (":" not in host or host.startswith("[")):
+        return normal_host(host), int(port)
+    return normal_host(text), None
+
+
+def _matches(host: str, pattern: str) -> bool:
+    return host.endswith(pattern[1:]) if pattern.startswith("*.") else host == normal_host(pattern)
+
+
+class GuardedTransport(httpx.BaseTransport):
+    """An httpx transport that checks each address and connects to what was checked.
+
+    Connections are not kept: a kept one is found again by address, and another name may share that address.
+    """
+
+    def __init__(self, policy: OutboundPolicy, *, tls: ssl.SSLContext | None = None, proxy: str | None = None) -> None:
+        self._policy = policy
+        self._through_proxy = proxy is not None
+        self._inner = httpx.HTTPTransport(
+            verify=tls or True, proxy=proxy, limits=httpx.Limits(max_keepalive_connections=0), trust_env=False
+        )
+
+    def handle_request(self, request: httpx.Request) -> httpx.Response:
+        target = self._policy.check(str(request.url))
+        if self._through_proxy:
+            return self._inner.handle_request(request)  # the proxy connects, by name; it is the guard of its network
+        error: httpx.ConnectError | None = None
+        for address in target.addresses:
+            try:
+                return self._inner.handle_request(_readdressed(request, target, address))
+            except httpx.ConnectError as failure:
+                error = failure
+        raise error or httpx.ConnectError(f"{target.host} has no address", request=request)
+
+    def close(self) -> None:
+        self._inner.close()
+
+
+def _readdressed(request: httpx.Request, target: CheckedTarget, address: str) -> httpx.Request:
+    """Return `request` sent to `address`; the Host header and TLS name stay those of the target."""
+    return httpx.Request(
+        request.method,
+        request.url.copy_with(host=address),
+        headers=request.headers,
+        stream=request.stream,
+        extensions={**request.extensions, "sni_hostname": target.host},
+    )
+
+
+def tls_context(ca_file: str | None = None) -> ssl.SSLContext:
+    """Return the TLS settings of outgoing calls: httpx's, or those of the certificates in `ca_file` (PEM)."""
+    return ssl.create_default_context(cafile=ca_file) if ca_file else httpx.create_ssl_context()
+
+
+def guarded_client(
+    policy: OutboundPolicy,
+    *,
+    timeout: httpx.Timeout,
+    tls: ssl.SSLContext | None = None,
+    proxy: str | None = None,
+) -> httpx.Client:
+    """Return an httpx client for addresses that others chose: checked, without redirects, cookies or environment."""
+    return httpx.Client(
+        transport=GuardedTransport(policy, tls=tls, proxy=proxy),
+        timeout=timeout,
+        follow_redirects=False,
+        trust_env=False,
+    )
