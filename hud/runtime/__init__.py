@@ -1,0 +1,1 @@
+"""Start-up and supervision: what runs before and around Django, and imports nothing of it."""
