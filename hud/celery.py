@@ -4,7 +4,10 @@ import os
 
 from celery import Celery
 
+from hud.runtime.leases import KeepLeases
+
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "hud.settings")
 app = Celery("hud")
 app.config_from_object("django.conf:settings", namespace="CELERY")
 app.autodiscover_tasks(["hud"])
+app.steps["consumer"].add(KeepLeases)

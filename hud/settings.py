@@ -1,32 +1,107 @@
-"""HUD's settings: the only reader of the environment once Django runs."""
+"""HUD's settings: one file, and the only reader of the environment once Django runs.
+
+Every variable is declared here with its default and meaning; README.md lists them, and a test compares the two.
+"""
+
+from __future__ import annotations
 
 import os
 import secrets
 from pathlib import Path
+from urllib.parse import urlsplit
+
+from django.core.exceptions import ImproperlyConfigured
+from psycopg import ProgrammingError
+from psycopg.conninfo import conninfo_to_dict
+
+from hud.runtime.limits import worker_processes
+from hud.runtime.urls import celery_broker_url
+from hud.variables import Environment
 
 BASE_DIR = Path(__file__).resolve().parent.parent
-DATA_DIR = Path(os.environ.get("DATA_DIR", BASE_DIR / ".data")).resolve()
+ENVIRONMENT = Environment(os.environ)
+_env = ENVIRONMENT
 
-
-def _env(name: str, default: str = "") -> str:
-    return os.environ.get(name, default)
+# ── Where things are ─────────────────────────────────────────────────────────────────────────────────────────────────
+DATA_DIR = Path(
+    _env.text(
+        "DATA_DIR",
+        str(BASE_DIR / ".data"),
+        "where the embedded database, its secrets and the log store live",
+        shown_default=".data in the checkout",
+    )
+).absolute()
+PORT = _env.whole_number("PORT", 8000, "port of the page", least=1, most=65535)
+BIND = _env.text("BIND", "127.0.0.1", "address the page is bound to; 0.0.0.0 opens it to the network")
+PUBLIC_URL = _env.web_address(
+    "PUBLIC_URL",
+    f"http://127.0.0.1:{PORT}",
+    "address people use; its host is accepted, links in notifications start with it, https makes cookies secure",
+    shown_default="http://127.0.0.1:PORT",
+)
 
 
 def _kept_secret(name: str) -> str:
-    """Return the secret kept in DATA_DIR under `name`, made at first use."""
+    """Return the secret kept in DATA_DIR/secrets under `name`, made at first use, readable by its owner only."""
     path = DATA_DIR / "secrets" / name
-    if not path.exists():
+    try:
+        return path.read_text().strip()
+    except FileNotFoundError:
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        path.touch(mode=0o600)
-        path.write_text(secrets.token_urlsafe(48))
+    fresh = path.with_name(f".{name}.{os.getpid()}")
+    descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    with os.fdopen(descriptor, "w") as file:
+        file.write(secrets.token_urlsafe(48))
+    try:
+        os.link(fresh, path)  # of two processes that start at once, one wins and both read its secret
+    except FileExistsError:
+        pass
+    finally:
+        fresh.unlink()
     return path.read_text().strip()
 
 
+# ── Security: safe as it comes ───────────────────────────────────────────────────────────────────────────────────────
 DEBUG = False
-SECRET_KEY = _env("SECRET_KEY") or _kept_secret("secret_key")
-GITHUB_WEBHOOK_SECRET = _env("GITHUB_WEBHOOK_SECRET") or _kept_secret("webhook_secret")
-ALLOWED_HOSTS = [h for h in _env("ALLOWED_HOSTS", "127.0.0.1,localhost,[::1]").split(",") if h]
+SECRET_KEY = _env.text(
+    "SECRET_KEY", "", "signs sessions; the same on every machine of a team", shown_default="made once, kept in DATA_DIR"
+) or _kept_secret("secret_key")
+_public = urlsplit(PUBLIC_URL)
+ALLOWED_HOSTS = list(
+    dict.fromkeys(
+        [
+            "127.0.0.1",
+            "localhost",
+            "[::1]",
+            _public.hostname or "localhost",
+            *_env.words("ALLOWED_HOSTS", "", "further host names the page answers to"),
+        ]
+    )
+)
+CSRF_TRUSTED_ORIGINS = [f"{_public.scheme}://{_public.netloc}"]
+SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = _public.scheme == "https"
+SECURE_REDIRECT_EXEMPT = [r"^health$", r"^metrics$"]  # asked by machines, from inside
+if _env.flag("TLS_PROXY", False, "yes: believe X-Forwarded-Proto; only behind a proxy that sets it itself"):
+    SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
+    SECURE_SSL_REDIRECT = SESSION_COOKIE_SECURE
+SECURE_HSTS_SECONDS = _env.whole_number("HSTS_S", 0, "seconds that browsers shall insist on TLS (needs https)")
+SECURE_REFERRER_POLICY = "same-origin"
+SECURE_CROSS_ORIGIN_OPENER_POLICY = "same-origin"
+SESSION_COOKIE_HTTPONLY = CSRF_COOKIE_HTTPONLY = True
+SESSION_COOKIE_SAMESITE = CSRF_COOKIE_SAMESITE = "Lax"
+X_FRAME_OPTIONS = "DENY"
+AUTH_PASSWORD_VALIDATORS = [
+    {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator", "OPTIONS": {"min_length": 10}},
+    {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
+    {"NAME": "django.contrib.auth.password_validation.UserAttributeSimilarityValidator"},
+]
+LOGIN_URL = "/accounts/login/"
+LOGIN_REDIRECT_URL = LOGOUT_REDIRECT_URL = "/"
+DATA_UPLOAD_MAX_MEMORY_SIZE = _env.whole_number(
+    "WEBHOOK_MAX_BYTES", 25_000_000, "largest webhook body taken; GitHub sends up to 25 MB", least=100_000
+)
 
+# ── Django ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 INSTALLED_APPS = [
     "django.contrib.auth",
     "django.contrib.contenttypes",
@@ -39,6 +114,7 @@ INSTALLED_APPS = [
 ]
 MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
+    "hud.middleware.SecurityHeadersMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "django.middleware.gzip.GZipMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
@@ -67,11 +143,125 @@ TEMPLATES = [
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 USE_TZ = True
 TIME_ZONE = "UTC"
+LANGUAGE_CODE = "en"
+USE_I18N = False
+
+# ── Database and broker: a team's own, or the embedded ones, whose addresses hud.runtime puts into the variables ─────
+_database_url = _env.text(
+    "DATABASE_URL", "", "PostgreSQL to use, postgresql://user:password@host/name", shown_default="the embedded one"
+)
+_pool_size = _env.whole_number(
+    "DATABASE_POOL_SIZE", 0, "connections that one process may share out; 0: each thread keeps its own (web: 16)"
+)
+
+
+def _database(url: str) -> dict[str, object]:
+    try:
+        parts = conninfo_to_dict(url)
+    except ProgrammingError as error:
+        raise ImproperlyConfigured(f"DATABASE_URL cannot be read ({error}); write postgresql://user:password@host/name.") from None
+    named = {"NAME": "dbname", "USER": "user", "PASSWORD": "password", "HOST": "host", "PORT": "port"}
+    database: dict[str, object] = {key: parts.pop(part, "") or "" for key, part in named.items()}
+    options: dict[str, object] = {"connect_timeout": 10, "application_name": "hud", **parts}
+    if _pool_size:
+        options["pool"] = {"min_size": 1, "max_size": _pool_size, "timeout": 10, "max_idle": 300}
+    return {
+        **database,
+        "ENGINE": "django.db.backends.postgresql",
+        "OPTIONS": options,
+        "CONN_MAX_AGE": 0 if _pool_size else 300,
+        "CONN_HEALTH_CHECKS": True,
+    }
+
+
+DATABASES = {"default": _database(_database_url or "postgresql:///hud")}
+REDIS_URL = _env.text(
+    "REDIS_URL", "unix:///nowhere", "Redis or Valkey to use, redis://host:6379/0", shown_default="the embedded one"
+)
+CACHES = {
+    "default": {
+        "BACKEND": "django.core.cache.backends.redis.RedisCache",
+        "LOCATION": REDIS_URL,
+        "KEY_PREFIX": "hud",
+        "OPTIONS": {"socket_timeout": 5, "socket_connect_timeout": 5},
+    }
+}
+SESSION_ENGINE = "django.contrib.sessions.backends.cached_db"
+
+# ── Files ────────────────────────────────────────────────────────────────────────────────────────────────────────────
 STATIC_URL = "/static/"
 STATICFILES_DIRS = [BASE_DIR / "static"]
 STATIC_ROOT = DATA_DIR / "static"
-LOGIN_URL = "/accounts/login/"
-LOGIN_REDIRECT_URL = "/"
+WHITENOISE_USE_FINDERS = True  # serves the checkout's files; `collectstatic` is needed only to put them elsewhere
+STORAGES = {
+    "default": {"BACKEND": "django.core.files.storage.FileSystemStorage", "OPTIONS": {"location": str(DATA_DIR / "files")}},
+    "staticfiles": {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"},
+}
 
-# A server that a team runs, or the embedded one; hud.runtime starts the latter and sets the variable.
-DATABASES = {"default": {"ENGINE": "django.db.backends.postgresql", "NAME": "hud"}}
+# ── Worker ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+CELERY_BROKER_URL = celery_broker_url(REDIS_URL)
+CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
+CELERY_TASK_IGNORE_RESULT = True
+CELERY_TASK_DEFAULT_QUEUE = "work"
+CELERY_TASK_ROUTES = {"hud.tasks.ingest*": {"queue": "ingest"}}  # the way from an event to the grid never waits for logs
+CELERY_TASK_SERIALIZER = "json"
+CELERY_ACCEPT_CONTENT = ["json"]
+# A task is done when its effect is committed, not when it was handed out: that of a killed worker comes back. A living
+# worker renews the lease of the tasks it holds (hud.runtime.leases), so the lease can be shorter than the longest task.
+CELERY_TASK_ACKS_LATE = True
+CELERY_TASK_REJECT_ON_WORKER_LOST = True
+CELERY_WORKER_PREFETCH_MULTIPLIER = 1
+CELERY_BROKER_TRANSPORT_OPTIONS = {
+    "visibility_timeout": 8,
+    "unacked_restore_interval": 2,
+    "unacked_restore_throttle": 1,
+    "unacked_restore_limit": 1000,
+    "socket_timeout": 30,
+    "socket_connect_timeout": 10,
+}
+CELERY_WORKER_CONCURRENCY = worker_processes(
+    asked=_env.whole_number("WORKER_CONCURRENCY", 0, "processes of a worker; 0: the CPUs it may use, at most 16", most=512)
+)
+CELERY_WORKER_MAX_TASKS_PER_CHILD = 2000
+CELERY_TASK_TIME_LIMIT = _env.whole_number(
+    "TASK_TIME_LIMIT_S", 1800, "longest time of one background task before its process is ended", least=60
+)
+CELERY_WORKER_HIJACK_ROOT_LOGGER = False
+CELERY_WORKER_SEND_TASK_EVENTS = False
+CELERY_TIMEZONE = "UTC"
+CELERY_BEAT_SCHEDULE: dict[str, dict[str, object]] = {}
+
+# ── GitHub ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+GITHUB_API_URL = _env.web_address("GITHUB_API_URL", "https://api.github.com", "GitHub's REST API, or your GitHub Enterprise's")
+GITHUB_TOKEN = _env.text("GITHUB_TOKEN", "", "token for the REST API; without one GitHub allows 60 requests an hour")
+GITHUB_WEBHOOK_SECRET = _env.text(
+    "GITHUB_WEBHOOK_SECRET",
+    "",
+    "secret that GitHub signs webhooks with",
+    shown_default="made once, kept in DATA_DIR, shown to admins",
+) or _kept_secret("webhook_secret")
+
+# ── What HUD says of itself ──────────────────────────────────────────────────────────────────────────────────────────
+LOG_LEVEL = _env.choice("LOG_LEVEL", "info", "how much is logged", ("debug", "info", "warning", "error")).upper()
+LOG_FORMAT = _env.choice("LOG_FORMAT", "text", "text for people, json for machines", ("text", "json"))
+LOGGING = {
+    "version": 1,
+    "disable_existing_loggers": False,
+    "formatters": {
+        "line": {
+            "()": "hud.logformat.SecretFreeFormatter",
+            "as_json": LOG_FORMAT == "json",
+            "secrets": [SECRET_KEY, GITHUB_WEBHOOK_SECRET, GITHUB_TOKEN, str(DATABASES["default"].get("PASSWORD", ""))],
+        }
+    },
+    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line"}},
+    "root": {"handlers": ["stderr"], "level": LOG_LEVEL},
+    "loggers": {
+        "django": {"handlers": [], "level": LOG_LEVEL, "propagate": True},
+        "django.server": {"handlers": [], "level": LOG_LEVEL, "propagate": True},
+        "httpx": {"level": "WARNING"},
+        "httpcore": {"level": "WARNING"},
+        "celery.utils.functional": {"level": "WARNING"},
+        "kombu": {"level": "WARNING"},
+    },
+}

@@ -30,6 +30,12 @@ def die_with_parent(sig: signal.Signals = signal.SIGTERM) -> Callable[[], None] 
     return ask_the_kernel
 
 
+def follow_parent(sig: signal.Signals = signal.SIGKILL) -> None:
+    """Ask, in a child that was forked and not started anew, for `sig` when its parent dies. Does nothing off Linux."""
+    if sys.platform.startswith("linux"):
+        ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, int(sig))
+
+
 def is_alive(pid: int) -> bool:
     """Return whether a process with this id exists, whoever owns it."""
     try:
