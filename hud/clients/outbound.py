@@ -18,7 +18,6 @@ import ssl
 import threading
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from urllib.parse import urlsplit
 
 import httpx
 
@@ -56,31 +55,32 @@ def normal_host(host: str) -> str:
     return host.strip("[]").rstrip(".").lower()
 
 
-def inner_addresses(address: Address) -> list[Address]:
-    """Return `address` and the IPv4 addresses that it carries inside (mapped, 6to4, Teredo, NAT64, compatible)."""
-    found: list[Address] = [address]
-    if isinstance(address, ipaddress.IPv6Address):
-        found += [inner for inner in (address.ipv4_mapped, address.sixtofour) if inner]
-        found += list(address.teredo or ())
-        if address in _NAT64 or int(address) >> 32 == 0:
-            found.append(ipaddress.IPv4Address(int(address) & 0xFFFFFFFF))
+def carried_addresses(address: Address) -> list[ipaddress.IPv4Address]:
+    """Return the IPv4 addresses that an IPv6 address leads to (mapped, 6to4, Teredo, NAT64, compatible)."""
+    if isinstance(address, ipaddress.IPv4Address):
+        return []
+    carried = (address.ipv4_mapped, address.sixtofour, *(address.teredo or ()))
+    found: list[ipaddress.IPv4Address] = [inner for inner in carried if isinstance(inner, ipaddress.IPv4Address)]
+    if address in _NAT64 or int(address) >> 32 == 0:
+        found.append(ipaddress.IPv4Address(int(address) & 0xFFFFFFFF))
     return found
 
 
 _NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
+_KINDS = ("loopback", "link_local", "unspecified", "multicast", "private", "reserved")
 
 
 def why_internal(address: str) -> str | None:
     """Return why `address` is not on the public internet ("loopback", "link-local", …), or None if it is."""
     parsed = ipaddress.ip_address(address.split("%")[0])
-    for inner in inner_addresses(parsed):
-        if isinstance(inner, ipaddress.IPv6Address) and inner is parsed and len(inner_addresses(parsed)) > 1:
-            continue  # judged by the IPv4 address that it leads to
-        for kind in ("loopback", "link_local", "unspecified", "multicast", "private"):
-            if getattr(inner, f"is_{kind}"):
+    plain = parsed.is_loopback or parsed.is_unspecified
+    carried: list[Address] = [] if plain else list(carried_addresses(parsed))
+    for leads_to in carried or [parsed]:
+        for kind in _KINDS:
+            if getattr(leads_to, f"is_{kind}"):
                 return kind.replace("_", "-")
-        if not inner.is_global or inner.is_reserved:
-            return "reserved"
+        if not leads_to.is_global:
+            return "shared or special"
     return None
 
 
@@ -134,34 +134,22 @@ class OutboundPolicy:
         self._resolve = resolve or resolve_within(resolve_timeout_s)
 
     def check(self, url: str) -> CheckedTarget:
-        """Return where to connect for `url`; raise AddressRefused or NameNotResolved."""
-        scheme, host, port = self._parse(url)
-        named = self._is_named(host, port)
-        if not named:
+        """Return where to connect for `url` (http or https); raise AddressRefused or NameNotResolved."""
+        scheme, host, port = _parse(url)
+        if not self._is_named(host, port):
             self._check_unnamed(scheme, host, port)
+        return self.check_host(host, port, scheme=scheme)
+
+    def check_host(self, host: str, port: int, *, scheme: str = "") -> CheckedTarget:
+        """Return where to connect for a protocol other than HTTP (a mail server, say); raises as `check`."""
+        host = normal_host(host)
+        named = self._is_named(host, port)
         addresses = tuple(self._resolve(host, port))
         if not named:
             for address in addresses:
                 if reason := why_internal(address):
-                    raise AddressRefused(
-                        f"{host} leads to a {reason} address; a host inside must be named in the allow-list to be used"
-                    )
+                    raise AddressRefused(f"{host} has an inside address ({reason}) and the allow-list does not name it")
         return CheckedTarget(scheme, host, port, addresses)
-
-    def _parse(self, url: str) -> tuple[str, str, int]:
-        try:
-            parts = urlsplit(url)
-            port = parts.port
-            host = normal_host(httpx.URL(url).raw_host.decode("ascii"))
-        except (ValueError, httpx.InvalidURL):
-            raise AddressRefused("the address is not a valid URL") from None
-        if parts.scheme not in _DEFAULT_PORTS:
-            raise AddressRefused(f"only http and https addresses are used, not {parts.scheme[:20] or 'a relative one'}")
-        if not host:
-            raise AddressRefused("the address names no host")
-        if parts.username is not None or parts.password is not None:
-            raise AddressRefused("an address with a user name or password in it is not used")
-        return parts.scheme, host, port or _DEFAULT_PORTS[parts.scheme]
 
     def _is_named(self, host: str, port: int) -> bool:
         return (host, None) in self._allowed or (host, port) in self._allowed
@@ -173,6 +161,24 @@ class OutboundPolicy:
             raise AddressRefused(f"port {port} of {host} is not used; only 80 and 443 are, unless the host is named")
         if scheme == "http" and not self._plain_http_anywhere:
             raise AddressRefused(f"{host} would be asked without TLS; only a host that is named may be")
+
+
+def _parse(url: str) -> tuple[str, str, int]:
+    """Return (scheme, host, port), read by the parser that will also connect."""
+    try:
+        parts = httpx.URL(url)
+        host = normal_host(parts.raw_host.decode("ascii"))
+    except (ValueError, httpx.InvalidURL):
+        raise AddressRefused("the address is not a valid URL") from None
+    if parts.scheme not in _DEFAULT_PORTS:
+        raise AddressRefused(f"only http and https addresses are used, not {parts.scheme[:20] or 'a relative one'}")
+    if not host:
+        raise AddressRefused("the address names no host")
+    if parts.userinfo:
+        raise AddressRefused("an address with a user name or password in it is not used")
+    if parts.port is not None and not 0 < parts.port < 65536:
+        raise AddressRefused("the address has a port that does not exist")
+    return parts.scheme, host, parts.port or _DEFAULT_PORTS[parts.scheme]
 
 
 def normal_host_port(entry: str) -> tuple[str, int | None]:
