@@ -111,9 +111,9 @@ def start_worker(transactional_db: None, broker: redis.Redis, tmp_path: Path) ->
     """Start real Celery workers on the test database; each is ready when the call returns, and ended after the test."""
     started: list[subprocess.Popen[bytes]] = []
 
-    def start(*arguments: str, name: str = "w", **variables: str) -> subprocess.Popen[bytes]:
+    def start(*arguments: str, name: str = "w", app: str = "hud.celery", **variables: str) -> subprocess.Popen[bytes]:
         log_path = tmp_path / f"{name}.log"
-        command = [sys.executable, "-m", "celery", "-A", "hud.celery", "worker", "-Q", "ingest,work", "-n", f"{name}@test"]
+        command = [sys.executable, "-m", "celery", "-A", app, "worker", "-Q", "ingest,work", "-n", f"{name}@test"]
         command += ["--without-gossip", "--without-mingle", *(arguments or ("--concurrency", "1"))]
         with log_path.open("wb") as log:
             worker = subprocess.Popen(command, cwd=CHECKOUT, env={**worker_environment(), **variables}, stdout=log, stderr=log)
