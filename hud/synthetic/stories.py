@@ -137,7 +137,7 @@ STREAKS = (
 # (commit, job) -> attempts, for what happens once.
 EVENTS: Mapping[tuple[int, str], tuple[Fate, ...]] = {
     (2, "jest (2, 2)"): (Fate("failure", Cause("jest", 9)), Fate("success", by="bot")),
-    (6, "recovery"): (Fate("failure", Cause("maven_test", 12)), Fate("success", by="person")),
+    (9, "recovery"): (Fate("failure", Cause("maven_test", 12)), Fate("success", by="person")),
     (7, "acceptance (ha)"): (Fate("failure", Cause("runner_lost")),),
     (8, "linux-noble-gcc13 / test (distributed, 1, 3, linux.gpu.a10)"): (
         Fate("failure", Cause("runner_lost", 1)),

@@ -115,7 +115,7 @@ def test_a_closed_streak_starves_the_jobs_that_need_it(cells: dict[tuple[int, st
 
 
 def test_a_flaky_rerun_is_a_second_attempt_after_the_first(cells: dict[tuple[int, str], list[SyntheticJob]]) -> None:
-    first, second = [job for job in cells[6, "recovery"] if job.fate.by != "schedule"]
+    first, second = [job for job in cells[9, "recovery"] if job.fate.by != "schedule"]
     assert [(job.attempt, job.conclusion) for job in (first, second)] == [(1, "failure"), (2, "success")]
     assert first.span.ended_s < second.span.created_s
     assert first.run_id == second.run_id
