@@ -1,0 +1,41 @@
+// What every page does: menus close by themselves, relative times stay fresh.
+(function () {
+  "use strict";
+
+  document.addEventListener("click", function (event) {
+    document.querySelectorAll("details.menu[open]").forEach(function (menu) {
+      if (!menu.contains(event.target)) menu.open = false;
+    });
+  });
+  document.addEventListener("keydown", function (event) {
+    if (event.key !== "Escape") return;
+    document.querySelectorAll("details.menu[open]").forEach(function (menu) {
+      menu.open = false;
+      menu.querySelector("summary").focus();
+    });
+  });
+
+  // The same words as hud/core/ago.py.
+  function spanWords(seconds) {
+    const whole = Math.max(0, Math.floor(seconds));
+    if (whole < 60) return whole + " s";
+    if (whole < 3600) return Math.floor(whole / 60) + " min";
+    if (whole < 172800) return Math.floor(whole / 3600) + " h";
+    return Math.floor(whole / 86400) + " d";
+  }
+  // The server's clock counts: a reader's may be wrong.
+  const skew = Date.now() - (Date.parse(document.documentElement.dataset.now || "") || Date.now());
+  function freshen() {
+    if (document.hidden) return;
+    const now = Date.now() - skew;
+    document.querySelectorAll("time[data-ago]").forEach(function (element) {
+      const age = (now - Date.parse(element.dateTime)) / 1000;
+      if (!(age > -90 && age < 5184000)) return;
+      const words = spanWords(age) + (element.dataset.ago === "long" ? " ago" : "");
+      if (element.textContent !== words) element.textContent = words;
+    });
+  }
+  setInterval(freshen, 15000);
+  document.addEventListener("visibilitychange", freshen);
+  document.addEventListener("hud:swapped", freshen);
+})();
