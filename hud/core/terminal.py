@@ -18,6 +18,7 @@ from hud.core.terminal_style import Style
 
 REPLACEMENT = "\ufffd"
 _LONGEST_URL = 2000
+_MOST_SPANS = 400  # of a line: past them it is shown plain, so that no line makes a page too big to open
 
 # GitHub's runner puts the time before every line; the first line of a log may begin with a byte order mark.
 _TIMESTAMP = re.compile(rb"(?:\xef\xbb\xbf)?(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{7}Z)(?: |(?=\r?$))")
@@ -33,12 +34,14 @@ _CODE = re.compile(
     r"|(?P<start_over>\r)"
     r"|[\x07\x08\x80-\x8f\x91-\x97\x99\x9a\x9c]"
 )
+# The same over bytes, beginning with a set of bytes that the engine skips to.
+_STRING_BYTES = rb"[^\x07\x1b\xc2\r\n]*+(?:\xc2(?!\x9c)[^\x07\x1b\xc2\r\n]*+)*+(?:\x07|\x1b\\|\xc2\x9c)?"
 _CODE_BYTES = re.compile(
-    rb"(?:\x1b\[|\xc2\x9b)[0-?]*[ -/]*[@-~]?"
-    rb"|(?:\x1b[\]PX^_]|\xc2[\x90\x98\x9d-\x9f])(?:[^\x07\x1b\xc2\r\n]|\xc2(?!\x9c))*(?:\x07|\x1b\\|\xc2\x9c)?"
-    rb"|\x1b[ -/]*[0-~]?"
-    rb"|[\x00\x07\x08]|\xc2[\x80-\x9f]|\r(?=\r*(?:\n|\Z))"
+    rb"[\x1b\xc2](?:"
+    rb"(?<=\x1b)(?:\[[0-?]*[ -/]*[@-~]?|[\]PX^_]" + _STRING_BYTES + rb"|[ -/]*[0-~]?)"
+    rb"|(?<=\xc2)(?:\x9b[0-?]*[ -/]*[@-~]?|[\x90\x98\x9d-\x9f]" + _STRING_BYTES + rb"|[\x80-\x9f]))"
 )
+_LINE_ENDS_BYTES = re.compile(rb"(?<!\r)\r++(?=\n|\Z)")
 _TIMESTAMPS_BYTES = re.compile(rb"(?m)^" + _TIMESTAMP.pattern)
 
 # What takes no room or changes the direction of what follows. Emoji keep their joiners and variation selectors.
@@ -130,8 +133,13 @@ def decoded(raw: bytes) -> str:
 
 
 def plain_lines(raw: bytes) -> bytes:
-    """Return lines without codes, NULs and the runner's times: what a search looks at. Lines stay as many as they are."""
-    return _CODE_BYTES.sub(b"", _TIMESTAMPS_BYTES.sub(b"", raw))
+    """Return lines without codes, NULs and the runner's times: what a search looks at. As many lines as before."""
+    lines = _TIMESTAMPS_BYTES.sub(b"", raw)
+    if b"\x1b" in lines or b"\xc2" in lines:
+        lines = _CODE_BYTES.sub(b"", lines)
+    if b"\r" in lines:
+        lines = _LINE_ENDS_BYTES.sub(b"", lines)
+    return lines.translate(None, b"\x00\x07\x08")
 
 
 def safe_text(text: str) -> str:
@@ -197,17 +205,22 @@ def _drawn(text: str) -> list[Span]:
 
 
 def _add(spans: list[Span], text: str, style: Style, href: str) -> None:
+    if len(spans) >= _MOST_SPANS:
+        spans.append(Span(safe_text(text)))
+        return
     position = 0
     classes = style.classes
     for odd in _ODD.finditer(text):
         if odd["kept"]:
             continue
+        if len(spans) >= _MOST_SPANS:
+            break
         if odd.start() > position:
             spans.append(Span(text[position : odd.start()], classes, href))
         spans.append(Span(_shown(odd), "t-odd"))
         position = odd.end()
     if position < len(text):
-        spans.append(Span(text[position:], classes, href))
+        spans.append(Span(safe_text(text[position:]), classes, href))
 
 
 def _joined(spans: list[Span]) -> list[Span]:

@@ -3,6 +3,7 @@ of sixteen whose look a theme defines; 256 and true colours become the nearest o
 
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from typing import Any
 
 _MOST_PARAMETERS = 32
 
@@ -27,7 +28,7 @@ _SIXTEEN = (
 )
 _CUBE_STEPS = (0, 95, 135, 175, 215, 255)
 
-_SWITCHES: dict[int, dict[str, bool]] = {
+_SWITCHES: dict[int, dict[str, Any]] = {
     1: {"bold": True},
     2: {"dim": True},
     3: {"italic": True},
@@ -112,22 +113,25 @@ class Style:
             return Style()
         if code in (38, 48):
             colour = _colon_colour(parts[1:]) if len(parts) > 1 else _semicolon_colour(fields)
-            return self if colour is None else replace(self, **{"fg" if code == 38 else "bg": colour})
+            return self if colour is None else self._coloured(code == 38, colour)
         if code == 4 and parts[1:] == ["0"]:
             return replace(self, underline=False)
         if code in _SWITCHES:
-            return replace(self, **_SWITCHES[code])  # type: ignore[arg-type]  # the table names fields that are bool
+            return replace(self, **_SWITCHES[code])
         return self._after_named_colour(code)
 
     def _after_named_colour(self, code: int) -> "Style":
         tens, unit = divmod(code, 10)
         if tens in (3, 4) and unit < 8:
-            return replace(self, **{"fg" if tens == 3 else "bg": unit})
-        if (tens, unit) in ((3, 9), (4, 9)):
-            return replace(self, **{"fg" if tens == 3 else "bg": None})
+            return self._coloured(tens == 3, unit)
+        if tens in (3, 4) and unit == 9:
+            return self._coloured(tens == 3, None)
         if tens in (9, 10) and unit < 8:
-            return replace(self, **{"fg" if tens == 9 else "bg": unit + 8})
+            return self._coloured(tens == 9, unit + 8)
         return self
+
+    def _coloured(self, foreground: bool, colour: int | None) -> "Style":
+        return replace(self, fg=colour) if foreground else replace(self, bg=colour)
 
 
 def _number(field: str) -> int | None:
