@@ -1,0 +1,220 @@
+"""One pass over a log: finds the lines worth reading, follows steps, attempts and tests, and collects the hits of rules."""
+
+from collections import deque
+from collections.abc import Iterable
+from typing import Final
+
+from classifier.evidence import Hit, RuleHits, Step
+from classifier.lines import clean_line, valid_text
+from classifier.matching import UNANCHORED, Matcher, Pattern
+from classifier.results import Annotation
+from classifier.rules import Marker, RuleSpec, Section
+from classifier.scopes import ScopeFinder
+
+CONTEXT_LINES: Final = 12
+LINE_SHOWN_CHARS: Final = 2_000
+CONTEXT_SHOWN_CHARS: Final = 300
+WATCHED_LIMIT: Final = 64
+WATCHED_CHARS: Final = range(4, 300)
+ANNOTATION_LINES_READ: Final = 100
+FAILING_LEVELS: Final = ("failure", "error")
+
+
+def shortened(text: str, limit_chars: int) -> str:
+    """The text, or its beginning and a mark that says that more was there."""
+    return text if len(text) <= limit_chars else text[: limit_chars - 6] + " [...]"
+
+
+class Reading:
+    """The state of one pass. `read` takes blocks of whole lines, in order."""
+
+    def __init__(self, matcher: Matcher) -> None:
+        self.lines = 0
+        self._matcher = matcher
+        self._scan = matcher.scan
+        self._hits: dict[str, RuleHits] = {}
+        self._step = Step()
+        self._commands: deque[str] = deque(maxlen=CONTEXT_LINES)
+        self._sections: dict[str, tuple[Section, int]] = {}
+        self._quiet: tuple[Marker, int] | None = None
+        self._watched: dict[str, None] = {}
+        self._scopes = ScopeFinder([p for p in matcher.patterns if isinstance(p.spec, Marker) and p.spec.kind == "scope"])
+
+    # Lines
+
+    def read(self, block: bytes) -> None:
+        """Reads a block of whole lines (only the log's last may lack its newline)."""
+        if b"\0" in block:  # UTF-16, or a tool's noise
+            block = block.replace(b"\0", b"")
+        if not block:
+            return
+        self._scopes.enter(block)
+        number, counted, at, size = self.lines + 1, 0, 0, len(block)
+        while at < size:
+            start, end = self._next_line(block, at, size)
+            if start < 0:
+                break
+            number += block.count(b"\n", counted, start)
+            counted = start
+            self._examine(block[start:end], number, start)
+            at = end + 1
+        self.lines += block.count(b"\n") + (0 if block.endswith(b"\n") else 1)
+
+    def _next_line(self, block: bytes, at: int, size: int) -> tuple[int, int]:
+        """Where the next line worth reading from `at` (a line's start) on begins and ends; -1 when there is none.
+
+        A block's first line is always read: what the scan looks for may begin with the newline before it.
+        """
+        start = at
+        if at and not self._sections and not self._quiet and not self._matcher.every_line:
+            found = self._scan.Match(UNANCHORED, block, at - 1, size)[0]
+            if found[0] < 0:
+                return -1, -1
+            start = block.rfind(b"\n", at - 1, found[1]) + 1
+        end = block.find(b"\n", start)
+        return start, end if end >= 0 else size
+
+    def _examine(self, raw: bytes, number: int, at: int) -> None:
+        text = clean_line(raw)
+        stem = self._matcher.stem(text.encode("utf-8", "replace"))
+        patterns = self._matcher.matching(stem)
+        if self._sections or self._quiet:
+            self._close_ended(stem, number)
+        harmless = self._follow_markers(patterns, text, stem, number) if patterns else False
+        if patterns and not harmless and self._quiet is None:
+            self._take_best(patterns, text, stem, number, at)
+        for pattern in patterns:
+            if isinstance(pattern.spec, Section):
+                self._sections[pattern.spec.name] = (pattern.spec, number + pattern.spec.max_lines)
+
+    def _close_ended(self, stem: bytes, number: int) -> None:
+        for name, (section, last) in list(self._sections.items()):
+            if number > last or (section.ends and self._matcher.regexp(section.ends).search(stem)):
+                del self._sections[name]
+        if self._quiet:
+            marker, last = self._quiet
+            if number > last or (marker.until and self._matcher.regexp(marker.until).search(stem)):
+                self._quiet = None
+
+    # Hits
+
+    def _take_best(self, patterns: list[Pattern], text: str, stem: bytes, number: int, at: int) -> None:
+        """Of the rules that match a line the strongest takes it: one line is one failure."""
+        best, spec = None, None
+        for pattern in patterns:
+            rule = pattern.spec
+            if isinstance(rule, RuleSpec) and (rule.inside is None or rule.inside in self._sections):
+                if spec is None or (not rule.generic, rule.priority) > (not spec.generic, spec.priority):
+                    best, spec = pattern, rule
+        if best is None or spec is None:
+            return
+        captures, named = best.captures(stem)
+        kept = self._hits.setdefault(spec.name, RuleHits())
+        tests = named_tests(named)
+        if kept.knows(captures, self._step) and spec.pick == "first":
+            return
+        scope = self._scopes.test_at(at) if not spec.anywhere else None
+        hit = Hit(spec, number, shortened(text, LINE_SHOWN_CHARS), captures, tests, tuple(reversed(self._commands)), self._step, scope)
+        kept.add(hit)
+        self._watch([*tests, scope] if scope else tests)
+
+    def _watch(self, names: Iterable[str]) -> None:
+        """From here on the scan also stops where these tests are named: one may pass later."""
+        new = [name for name in names if name not in self._watched and len(name) in WATCHED_CHARS]
+        if new and len(self._watched) < WATCHED_LIMIT:
+            self._watched.update(dict.fromkeys(new))
+            self._scan = self._matcher.scan_for(self._watched)
+
+    def hits(self) -> list[Hit]:
+        """All hits of the log, in the order of their lines."""
+        found = [hit for kept in self._hits.values() for hit in kept.all() if not hit.dropped]
+        return sorted(found, key=lambda hit: hit.line_number)
+
+    def tests(self) -> list[str]:
+        """The failing tests of the whole log, also of hits that were not kept."""
+        return list(dict.fromkeys(test for kept in self._hits.values() for test, hit in kept.tests.items() if not (hit.dropped or hit.retried)))
+
+    def annotation_hits(self, annotations: Iterable[Annotation]) -> list[Hit]:
+        """What the same rules find in annotations."""
+        found = (self._annotation_hit(annotation) for annotation in annotations if annotation.level in FAILING_LEVELS)
+        return [hit for hit in found if hit]
+
+    def _annotation_hit(self, annotation: Annotation) -> Hit | None:
+        lines = [valid_text(line).strip() for line in annotation.message.splitlines()[:ANNOTATION_LINES_READ] if line.strip()]
+        for prefix in ("", "##[error]"):
+            for line in lines:
+                hit = self._hit_in_text(prefix, line)
+                if hit:
+                    return hit
+        return None
+
+    def _hit_in_text(self, prefix: str, line: str) -> Hit | None:
+        stem = (prefix + line).encode("utf-8", "replace")
+        rules = [p for p in self._matcher.matching(stem) if isinstance(p.spec, RuleSpec) and p.spec.inside is None]
+        if not rules:
+            return None
+        best = max(rules, key=lambda p: (not p.spec.generic, p.spec.priority) if isinstance(p.spec, RuleSpec) else (False, 0))
+        captures, named = best.captures(stem)
+        assert isinstance(best.spec, RuleSpec)
+        return Hit(best.spec, 0, shortened(line, LINE_SHOWN_CHARS), captures, named_tests(named), (), Step(), None, source="annotation")
+
+    # Markers
+
+    def _follow_markers(self, patterns: list[Pattern], text: str, stem: bytes, number: int) -> bool:
+        """Does what the line's markers say; True when the line can be no failure."""
+        harmless = False
+        for pattern in patterns:
+            spec = pattern.spec
+            if spec is None:
+                harmless = True
+            elif isinstance(spec, Marker):
+                self._follow(spec, pattern, text, stem, number)
+        return harmless
+
+    def _follow(self, marker: Marker, pattern: Pattern, text: str, stem: bytes, number: int) -> None:
+        match marker.kind:
+            case "step" | "post":
+                name = pattern.captures(stem)[1].get("name") or text
+                self._step = Step(shortened(name, CONTEXT_SHOWN_CHARS), post=marker.kind == "post")
+            case "step_failed":
+                self._step.failed = True
+            case "step_passed":
+                self._step.passed = True
+                self._step = Step(self._step.name)
+            case "retry":
+                self._retry(drop=False)
+            case "recovered":
+                self._retry(drop=True)
+            case "passed":
+                self._passed(pattern.captures(stem)[1].get("test", ""), number)
+            case "quiet":
+                self._quiet = (marker, number + marker.max_lines)
+            case "scope":
+                return
+        if marker.kind in ("command", "step"):
+            self._commands.append(shortened(text, CONTEXT_SHOWN_CHARS))
+
+    def _retry(self, *, drop: bool) -> None:
+        """What failed so far in this step is tried again; or, that was the last word and it went well."""
+        for kept in self._hits.values():
+            for hit in kept.all():
+                if hit.step is self._step:
+                    hit.retried = True
+                    hit.dropped = hit.dropped or drop
+
+    def _passed(self, test: str, number: int) -> None:
+        """A test passed: what it printed is no failure, and what it failed before was tried again."""
+        if test not in self._watched:
+            return
+        for kept in self._hits.values():
+            for hit in kept.all():
+                if hit.scope == test and hit.line_number < number:
+                    hit.dropped = True
+                if test in hit.tests and hit.line_number < number:
+                    hit.retried = True
+
+
+def named_tests(named: dict[str, str]) -> tuple[str, ...]:
+    """The test that a rule's groups name: `suite` and `test` joined, or either."""
+    parts = [named[name] for name in ("suite", "test") if named.get(name)]
+    return (".".join(parts),) if parts else ()
