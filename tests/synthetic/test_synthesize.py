@@ -1,0 +1,139 @@
+"""The invented repository comes in through ingest, and looks like what was invented."""
+
+import io
+import json
+from datetime import UTC, datetime
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from hud.models import Cell, Commit, Failure, Job, Log, Repository, Run, Streak
+from hud.services.synthesize import invented_repository, synthesize
+from hud.synthetic import SyntheticRepository
+
+pytestmark = pytest.mark.django_db
+
+NOW = datetime(2026, 11, 30, 12, 0, tzinfo=UTC)
+
+
+def _demo(commits: int = 20, jobs: int = 60, now: datetime = NOW) -> SyntheticRepository:
+    return invented_repository(
+        "brindle/harbour", commits=commits, jobs=jobs, fail_rate=0.02, seed=1, now=now
+    )
+
+
+def _store() -> list[object]:
+    """Everything that pages show, without row ids."""
+    return [
+        list(Commit.objects.order_by("sha").values_list("sha", "title", "author", "committed_at", "cells")),
+        list(Run.objects.order_by("external_id").values_list("external_id", "job__name", "status", "conclusion", "origin")),
+        list(
+            Cell.objects.order_by("commit__sha", "job__column").values_list(
+                "commit__sha", "job__name", "state", "flaky", "verdict", "run_count"
+            )
+        ),
+        list(Streak.objects.order_by("job__column", "first_bad").values_list("job__name", "first_bad", "last_bad", "length")),
+        list(Failure.objects.order_by("run__external_id", "rank").values_list("run__external_id", "rule", "line", "signature")),
+    ]
+
+
+@pytest.fixture
+def demo() -> SyntheticRepository:
+    source = _demo()
+    synthesize(source, with_logs=True)
+    return source
+
+
+def test_it_is_marked_as_synthetic(demo: SyntheticRepository) -> None:
+    assert Repository.objects.get().synthetic
+
+
+def test_every_job_has_its_column_and_every_commit_its_row(demo: SyntheticRepository) -> None:
+    assert Job.objects.filter(kind=Job.Kind.JOB).count() == 60
+    newest_first = list(Commit.objects.filter(places__isnull=False).order_by("-places__position").values_list("sha", flat=True))
+    assert newest_first == [demo.sha(number) for number in demo.commit_numbers()]
+
+
+def test_the_open_streak_runs_from_its_first_bad_commit_through_the_cancelled_one(demo: SyntheticRepository) -> None:
+    streak = Streak.objects.get(job__name="broker", first_good_after=None)
+    rows = dict(Commit.objects.filter(places__isnull=False).values_list("places__position", "sha"))
+    assert rows[streak.first_bad] == demo.sha(5)
+    assert rows[streak.last_good or 0] == demo.sha(6)
+
+
+def test_the_change_of_cause_is_found_from_the_logs_alone(demo: SyntheticRepository) -> None:
+    streak = Streak.objects.get(job__name="linux-noble-gcc13 / test (default, 2, 5, linux.large)", first_good_after=None)
+    rows = dict(Commit.objects.filter(places__isnull=False).values_list("places__position", "sha"))
+    assert [rows[position] for position in streak.changes] == [demo.sha(4)]
+
+
+def test_a_rerun_that_passed_makes_the_cell_flaky(demo: SyntheticRepository) -> None:
+    cell = Cell.objects.get(commit__sha=demo.sha(9), job__name="recovery")
+    assert (cell.state, cell.flaky, cell.run_count) == ("success", True, 2)
+
+
+@pytest.mark.parametrize(
+    ("commit", "job", "category"),
+    [
+        (7, "acceptance (ha)", "infra_runner"),
+        (12, "image (amd64)", "infra_disk"),
+        (14, "image (arm64)", "infra_registry"),
+        (11, "upgrade (from 3.2)", "timeout"),
+        (19, "linux-noble-gcc13 / test (default, 4, 5, linux.large)", "infra_memory"),
+    ],
+)
+def test_infrastructure_is_told_from_log_or_annotation(
+    demo: SyntheticRepository, commit: int, job: str, category: str
+) -> None:
+    run = Run.objects.get(commit__sha=demo.sha(commit), job__name=job)
+    assert [failure.category for failure in run.failures.filter(rank=0)] == [category]
+
+
+def test_a_workflow_that_did_not_start_is_a_red_column_of_its_own(demo: SyntheticRepository) -> None:
+    cell = Cell.objects.get(job__kind=Job.Kind.WORKFLOW_START)
+    assert (cell.commit.sha, cell.state, cell.detail) == (demo.sha(13), "failure", "startup_failure")
+
+
+def test_no_log_is_left_waiting_for_github(demo: SyntheticRepository) -> None:
+    assert not Log.objects.filter(status=Log.Status.PENDING).exists()
+    assert Log.objects.filter(status=Log.Status.STORED).count() > 20
+
+
+def test_filling_it_again_later_changes_nothing(demo: SyntheticRepository) -> None:
+    before = _store()
+    synthesize(_demo(now=datetime(2026, 12, 2, tzinfo=UTC)), with_logs=True)
+    assert _store() == before
+
+
+def test_advancing_it_brings_new_commits_and_finishes_what_was_pending(demo: SyntheticRepository) -> None:
+    later = invented_repository(
+        "brindle/harbour",
+        commits=40,
+        jobs=60,
+        fail_rate=0.02,
+        seed=1,
+        now=datetime(2026, 11, 30, 18, 0, tzinfo=UTC),
+        advance=True,
+    )
+    synthesize(later, with_logs=False)
+    assert not Cell.objects.filter(commit__sha=demo.sha(0), state__in=["pending", "queued"]).exists()
+    assert Streak.objects.get(job__name="broker", length=4).first_good_after is not None
+
+
+def test_a_real_repository_is_never_filled() -> None:
+    Repository.objects.create(owner="brindle", name="harbour", synthetic=False)
+    with pytest.raises(ValueError, match="real repository"):
+        synthesize(_demo(commits=1), with_logs=False)
+
+
+def test_the_command_ends_with_one_line_of_json() -> None:
+    out = io.StringIO()
+    call_command("synth", "brindle/tiny", commits=3, jobs=11, stdout=out, stderr=io.StringIO())
+    told = json.loads(out.getvalue())
+    assert (told["repository"], told["commits"], told["jobs"], told["synthetic"]) == ("brindle/tiny", 3, 11, True)
+
+
+@pytest.mark.parametrize("wrong", [{"commits": 0}, {"jobs": 0}, {"fail_rate": 1.5}])
+def test_the_command_refuses_sizes_that_make_no_sense(wrong: dict[str, float]) -> None:
+    with pytest.raises(CommandError, match="at least 1"):
+        call_command("synth", "brindle/tiny", stdout=io.StringIO(), stderr=io.StringIO(), **wrong)
