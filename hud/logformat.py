@@ -13,9 +13,21 @@ _SHAPES = [
     (re.compile(r"(?<=://)[^\s/:@]*:[^\s/@]+(?=@)"), HIDDEN),  # user:password@ in an address
     (re.compile(r"\b(?:gh[pousr]_|github_pat_)[A-Za-z0-9_]{8,}"), HIDDEN),
     (re.compile(r"(?i)\b(authorization['\"]?\s*[:=]\s*['\"]?(?:bearer|token|basic)?\s*)[^\s'\",;]+"), rf"\1{HIDDEN}"),
-    (re.compile(r"(?i)\b(sig|signature|x-amz-signature|x-amz-security-token|token|access_token|password|passwd|secret)=[^\s&'\",;]+"), rf"\1={HIDDEN}"),
+    (
+        re.compile(
+            r"(?i)\b(sig|signature|x-amz-signature|x-amz-security-token|token|access_token|password|passwd|secret)=[^\s&'\",;]+"
+        ),
+        rf"\1={HIDDEN}",
+    ),
 ]
-_STANDARD = set(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName", "request", "server_time"}
+_STANDARD = set(vars(logging.makeLogRecord({}))) | {
+    "message",
+    "asctime",
+    "taskName",
+    "request",
+    "server_time",
+    "color_message",
+}
 
 
 class SecretFreeFormatter(logging.Formatter):

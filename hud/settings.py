@@ -14,6 +14,7 @@ from django.core.exceptions import ImproperlyConfigured
 from psycopg import ProgrammingError
 from psycopg.conninfo import conninfo_to_dict
 
+from hud.clients.github.options import DEFAULT_LOG_HOSTS
 from hud.runtime.limits import worker_processes
 from hud.runtime.urls import celery_broker_url
 from hud.variables import Environment
@@ -90,6 +91,9 @@ SECURE_CROSS_ORIGIN_OPENER_POLICY = "same-origin"
 SESSION_COOKIE_HTTPONLY = CSRF_COOKIE_HTTPONLY = True
 SESSION_COOKIE_SAMESITE = CSRF_COOKIE_SAMESITE = "Lax"
 X_FRAME_OPTIONS = "DENY"
+ADMIN_PASSWORD = _env.text(
+    "ADMIN_PASSWORD", "", "password of the user admin, set at start", shown_default="made and printed once"
+)
 AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator", "OPTIONS": {"min_length": 10}},
     {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
@@ -159,7 +163,9 @@ def _database(url: str) -> dict[str, object]:
     try:
         parts = conninfo_to_dict(url)
     except ProgrammingError as error:
-        raise ImproperlyConfigured(f"DATABASE_URL cannot be read ({error}); write postgresql://user:password@host/name.") from None
+        raise ImproperlyConfigured(
+            f"DATABASE_URL cannot be read ({error}); write postgresql://user:password@host/name."
+        ) from None
     named = {"NAME": "dbname", "USER": "user", "PASSWORD": "password", "HOST": "host", "PORT": "port"}
     database: dict[str, object] = {key: parts.pop(part, "") or "" for key, part in named.items()}
     options: dict[str, object] = {"connect_timeout": 10, "application_name": "hud", **parts}
@@ -192,10 +198,13 @@ SESSION_ENGINE = "django.contrib.sessions.backends.cached_db"
 STATIC_URL = "/static/"
 STATICFILES_DIRS = [BASE_DIR / "static"]
 STATIC_ROOT = DATA_DIR / "static"
-WHITENOISE_USE_FINDERS = True  # serves the checkout's files; `collectstatic` is needed only to put them elsewhere
+WHITENOISE_USE_FINDERS = True  # what is not collected yet is served from the checkout
 STORAGES = {
-    "default": {"BACKEND": "django.core.files.storage.FileSystemStorage", "OPTIONS": {"location": str(DATA_DIR / "files")}},
-    "staticfiles": {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"},
+    "default": {
+        "BACKEND": "django.core.files.storage.FileSystemStorage",
+        "OPTIONS": {"location": str(DATA_DIR / "files")},
+    },
+    "staticfiles": {"BACKEND": "hud.staticstore.CollectedOrSource"},
 }
 
 # ── Worker ───────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -203,7 +212,9 @@ CELERY_BROKER_URL = celery_broker_url(REDIS_URL)
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 CELERY_TASK_IGNORE_RESULT = True
 CELERY_TASK_DEFAULT_QUEUE = "work"
-CELERY_TASK_ROUTES = {"hud.tasks.ingest*": {"queue": "ingest"}}  # the way from an event to the grid never waits for logs
+CELERY_TASK_ROUTES = {
+    "hud.tasks.ingest*": {"queue": "ingest"}
+}  # the way from an event to the grid never waits for logs
 CELERY_TASK_SERIALIZER = "json"
 CELERY_ACCEPT_CONTENT = ["json"]
 # A task is done when its effect is committed, not when it was handed out: that of a killed worker comes back. A living
@@ -220,7 +231,9 @@ CELERY_BROKER_TRANSPORT_OPTIONS = {
     "socket_connect_timeout": 10,
 }
 CELERY_WORKER_CONCURRENCY = worker_processes(
-    asked=_env.whole_number("WORKER_CONCURRENCY", 0, "processes of a worker; 0: the CPUs it may use, at most 16", most=512)
+    asked=_env.whole_number(
+        "WORKER_CONCURRENCY", 0, "processes of a worker; 0: the CPUs it may use, at most 16", most=512
+    )
 )
 CELERY_WORKER_MAX_TASKS_PER_CHILD = 2000
 CELERY_TASK_TIME_LIMIT = _env.whole_number(
@@ -229,10 +242,15 @@ CELERY_TASK_TIME_LIMIT = _env.whole_number(
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 CELERY_WORKER_SEND_TASK_EVENTS = False
 CELERY_TIMEZONE = "UTC"
-CELERY_BEAT_SCHEDULE: dict[str, dict[str, object]] = {}
+CELERY_BEAT_SCHEDULE: dict[str, dict[str, object]] = {
+    "sweep": {"task": "hud.tasks.sweep", "schedule": 10.0, "options": {"expires": 30}},
+    "forget old inbox items": {"task": "hud.tasks.forget_old_items", "schedule": 3600.0},
+}
 
 # ── GitHub ───────────────────────────────────────────────────────────────────────────────────────────────────────────
-GITHUB_API_URL = _env.web_address("GITHUB_API_URL", "https://api.github.com", "GitHub's REST API, or your GitHub Enterprise's")
+GITHUB_API_URL = _env.web_address(
+    "GITHUB_API_URL", "https://api.github.com", "GitHub's REST API, or your GitHub Enterprise's"
+)
 GITHUB_TOKEN = _env.text("GITHUB_TOKEN", "", "token for the REST API; without one GitHub allows 60 requests an hour")
 GITHUB_WEBHOOK_SECRET = _env.text(
     "GITHUB_WEBHOOK_SECRET",
@@ -240,6 +258,79 @@ GITHUB_WEBHOOK_SECRET = _env.text(
     "secret that GitHub signs webhooks with",
     shown_default="made once, kept in DATA_DIR, shown to admins",
 ) or _kept_secret("webhook_secret")
+
+GITHUB_CONNECT_TIMEOUT_S = _env.seconds(
+    "GITHUB_CONNECT_TIMEOUT_S", 10, "longest wait for a connection to GitHub", least=0.1
+)
+GITHUB_READ_TIMEOUT_S = _env.seconds(
+    "GITHUB_READ_TIMEOUT_S", 30, "longest silence of GitHub within an answer", least=0.1
+)
+GITHUB_TOTAL_TIMEOUT_S = _env.seconds(
+    "GITHUB_TOTAL_TIMEOUT_S", 120, "longest time of one call with its retries", least=1
+)
+GITHUB_LOG_TIMEOUT_S = _env.seconds("GITHUB_LOG_TIMEOUT_S", 900, "longest time to fetch one log", least=1)
+GITHUB_ATTEMPTS = _env.whole_number("GITHUB_ATTEMPTS", 4, "tries of one call before it is put off", least=1, most=20)
+GITHUB_BUDGET_PER_HOUR = _env.whole_number(
+    "GITHUB_BUDGET_PER_HOUR", 4500, "requests an hour that HUD allows itself", least=1
+)
+GITHUB_BUDGET_RESERVE = _env.whole_number("GITHUB_BUDGET_RESERVE", 300, "of these, kept for what a person waits for")
+GITHUB_PATIENCE_S = _env.seconds(
+    "GITHUB_PATIENCE_S", 2, "a wait up to this is slept by the worker, a longer one is put off"
+)
+GITHUB_MAX_ANSWER_BYTES = _env.whole_number(
+    "GITHUB_MAX_ANSWER_BYTES", 64 * 1024 * 1024, "largest API answer taken", least=1024
+)
+GITHUB_MAX_LOG_ZIP_BYTES = _env.whole_number(
+    "GITHUB_MAX_LOG_ZIP_BYTES", 1024**3, "largest zipped log taken", least=1024
+)
+LOG_HOSTS = _env.words(
+    "LOG_HOSTS",
+    ",".join(DEFAULT_LOG_HOSTS),
+    "hosts that may serve logs; * stands for any name, a full name may lie inside",
+)
+OUTBOUND_PROXY = _env.text("OUTBOUND_PROXY", "", "proxy for calls to GitHub, http://host:port")
+OUTBOUND_CA_FILE = _env.text("OUTBOUND_CA_FILE", "", "certificates to trust for calls to GitHub, a PEM file")
+
+# ── Logs and inbox ───────────────────────────────────────────────────────────────────────────────────────────────────
+LOG_MAX_BYTES = _env.whole_number(
+    "LOG_MAX_BYTES", 512 * 1024 * 1024, "a longer log keeps head and tail only", least=1024
+)
+LOG_HEAD_BYTES = _env.whole_number("LOG_HEAD_BYTES", 64 * 1024 * 1024, "head that is kept of a longer log", least=512)
+LOG_TAIL_BYTES = _env.whole_number("LOG_TAIL_BYTES", 128 * 1024 * 1024, "tail that is kept of a longer log", least=512)
+CLASSIFY_TIMEOUT_S = _env.seconds("CLASSIFY_TIMEOUT_S", 600, "longest time in the classifier for one log", least=1)
+INBOX_KEEP_DAYS = _env.whole_number(
+    "INBOX_KEEP_DAYS", 14, "days that inbox items are kept after they are done", least=1
+)
+LOG_STORE_URL = _env.text(
+    "LOG_STORE_URL",
+    "",
+    "S3-compatible store for logs, s3://bucket/prefix; keys from AWS_ variables",
+    shown_default="files in DATA_DIR",
+)
+LOG_STORE_ENDPOINT = _env.text("LOG_STORE_ENDPOINT", "", "address of an S3-compatible server that is not Amazon's")
+
+
+def _log_storage(url: str) -> dict[str, object]:
+    if not url:
+        return {
+            "BACKEND": "django.core.files.storage.FileSystemStorage",
+            "OPTIONS": {"location": str(DATA_DIR / "files")},
+        }
+    parts = urlsplit(url)
+    if parts.scheme != "s3" or not parts.netloc:
+        raise ImproperlyConfigured(f"LOG_STORE_URL is {url!r}; write s3://bucket or s3://bucket/prefix.")
+    options: dict[str, object] = {
+        "bucket_name": parts.netloc,
+        "location": parts.path.strip("/"),
+        "default_acl": None,
+        "file_overwrite": True,
+    }
+    if LOG_STORE_ENDPOINT:
+        options["endpoint_url"] = LOG_STORE_ENDPOINT
+    return {"BACKEND": "storages.backends.s3.S3Storage", "OPTIONS": options}
+
+
+STORAGES["logs"] = _log_storage(LOG_STORE_URL)
 
 # ── What HUD says of itself ──────────────────────────────────────────────────────────────────────────────────────────
 LOG_LEVEL = _env.choice("LOG_LEVEL", "info", "how much is logged", ("debug", "info", "warning", "error")).upper()
@@ -251,7 +342,13 @@ LOGGING = {
         "line": {
             "()": "hud.logformat.SecretFreeFormatter",
             "as_json": LOG_FORMAT == "json",
-            "secrets": [SECRET_KEY, GITHUB_WEBHOOK_SECRET, GITHUB_TOKEN, str(DATABASES["default"].get("PASSWORD", ""))],
+            "secrets": [
+                SECRET_KEY,
+                GITHUB_WEBHOOK_SECRET,
+                GITHUB_TOKEN,
+                ADMIN_PASSWORD,
+                str(DATABASES["default"].get("PASSWORD", "")),
+            ],
         }
     },
     "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line"}},
@@ -259,6 +356,7 @@ LOGGING = {
     "loggers": {
         "django": {"handlers": [], "level": LOG_LEVEL, "propagate": True},
         "django.server": {"handlers": [], "level": LOG_LEVEL, "propagate": True},
+        "uvicorn": {"level": "WARNING"},
         "httpx": {"level": "WARNING"},
         "httpcore": {"level": "WARNING"},
         "celery.utils.functional": {"level": "WARNING"},

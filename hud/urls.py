@@ -7,10 +7,12 @@ use begin with "-": no branch can.
 from django.contrib.auth.views import LoginView, LogoutView
 from django.urls import URLPattern, URLResolver, path
 
+from hud.views import hooks
 from hud.views.health import health
 
 urlpatterns: list[URLPattern | URLResolver] = [
     path("health", health, name="health"),
+    path("hooks/github", hooks.github, name="github-hook"),
     path("accounts/login/", LoginView.as_view(template_name="hud/login.html"), name="login"),
     path("accounts/logout/", LogoutView.as_view(), name="logout"),
 ]

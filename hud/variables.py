@@ -70,7 +70,9 @@ class Environment:
             raise BadVariable(f"{name} is {value!r}; write an address that begins with http:// or https://.")
         return value
 
-    def _number(self, name: str, default: float, meaning: str, least: float, most: float | None, *, whole: bool) -> float:
+    def _number(
+        self, name: str, default: float, meaning: str, least: float, most: float | None, *, whole: bool
+    ) -> float:
         raw = self.text(name, f"{default:g}" if not whole else str(int(default)), meaning)
         bounds = f"at least {least:g}" if most is None else f"from {least:g} to {most:g}"
         kind = "a whole number" if whole else "a number of seconds"

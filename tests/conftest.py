@@ -107,7 +107,9 @@ def worker_environment() -> dict[str, str]:
 
 
 @pytest.fixture
-def start_worker(transactional_db: None, broker: redis.Redis, tmp_path: Path) -> Iterator[Callable[..., subprocess.Popen[bytes]]]:
+def start_worker(
+    transactional_db: None, broker: redis.Redis, tmp_path: Path
+) -> Iterator[Callable[..., subprocess.Popen[bytes]]]:
     """Start real Celery workers on the test database; each is ready when the call returns, and ended after the test."""
     started: list[subprocess.Popen[bytes]] = []
 
@@ -116,7 +118,9 @@ def start_worker(transactional_db: None, broker: redis.Redis, tmp_path: Path) ->
         command = [sys.executable, "-m", "celery", "-A", app, "worker", "-Q", "ingest,work", "-n", f"{name}@test"]
         command += ["--without-gossip", "--without-mingle", *(arguments or ("--concurrency", "1"))]
         with log_path.open("wb") as log:
-            worker = subprocess.Popen(command, cwd=CHECKOUT, env={**worker_environment(), **variables}, stdout=log, stderr=log)
+            worker = subprocess.Popen(
+                command, cwd=CHECKOUT, env={**worker_environment(), **variables}, stdout=log, stderr=log
+            )
         started.append(worker)
 
         def answers() -> bool:
@@ -153,7 +157,10 @@ def chromium() -> Iterator[Browser]:
 
     # Playwright's loop runs in this thread; Django would refuse the ORM beside it.
     os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "true"
-    path = next((p for p in ("/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome") if Path(p).exists()), None)
+    path = next(
+        (p for p in ("/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome") if Path(p).exists()),
+        None,
+    )
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=path, args=CHROMIUM_ARGUMENTS)
         yield browser
@@ -172,7 +179,14 @@ def page(chromium: Browser) -> Iterator[Page]:
     opened.expected_errors = []  # type: ignore[attr-defined]
     opened.on("pageerror", lambda error: errors.append(f"script error: {error}"))
     opened.on("console", lambda message: errors.append(f"console: {message.text}") if message.type == "error" else None)
-    opened.on("requestfailed", lambda request: None if "ABORTED" in (request.failure or "") else errors.append(f"not loaded: {request.url} {request.failure}"))
+    opened.on(
+        "requestfailed",
+        lambda request: (
+            None
+            if "ABORTED" in (request.failure or "")
+            else errors.append(f"not loaded: {request.url} {request.failure}")
+        ),
+    )
     yield opened
     expected: list[str] = opened.expected_errors  # type: ignore[attr-defined]
     context.close()

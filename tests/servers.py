@@ -19,6 +19,8 @@ from hud.runtime.embedded import EmbeddedServers, ServerUrls
 FOLDER = Path(tempfile.mkdtemp(prefix="hud-test-", dir="/tmp"))
 FOLDER.chmod(0o711)  # PostgreSQL's user passes through it when the tests run as root
 DATA_DIR = FOLDER / "data"
+(DATA_DIR / "static").mkdir(parents=True, mode=0o711)
+DATA_DIR.chmod(0o711)
 _SOCKETS = quote(str(DATA_DIR / "servers" / "run"), safe="")
 VARIABLES = {
     "DATA_DIR": str(DATA_DIR),
@@ -31,7 +33,17 @@ VARIABLES = {
     "GITHUB_API_URL": "http://127.0.0.1:9",  # nobody answers there: a test never asks the real GitHub
 }
 # Variables of the person's own HUD must not reach the tests.
-for name in ("ADMIN_PASSWORD", "ALLOWED_HOSTS", "BIND", "BRANCH", "PORT", "PUBLIC_URL", "REPLAY", "REPO", "WORKER_CONCURRENCY"):
+for name in (
+    "ADMIN_PASSWORD",
+    "ALLOWED_HOSTS",
+    "BIND",
+    "BRANCH",
+    "PORT",
+    "PUBLIC_URL",
+    "REPLAY",
+    "REPO",
+    "WORKER_CONCURRENCY",
+):
     os.environ.pop(name, None)
 os.environ.update(VARIABLES)
 
@@ -41,7 +53,7 @@ _started: ServerUrls | None = None
 
 def start() -> ServerUrls:
     """Start the servers at the first call. Raises when they are not where the settings expect them."""
-    global _started  # noqa: PLW0603 - one pair of servers for the process
+    global _started
     if _started is None:
         _started = _hold.start()
         expected = ServerUrls(VARIABLES["DATABASE_URL"], VARIABLES["REDIS_URL"])

@@ -15,7 +15,6 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Self
 
 from hud.runtime.errors import StartError
 from hud.runtime.locks import FileLock, held, is_held, wait_until_free
@@ -42,7 +41,9 @@ class EmbeddedServers:
     ) -> None:
         self.data_dir = data_dir.absolute()
         self.parts, self.fsync, self.ready_limit_s = parts, fsync, ready_limit_s
+        self.origins: dict[str, str] = {}  # what runs -> where its program comes from; known after start
         self._users: FileLock | None = None
+        self._keeper: subprocess.Popen[bytes] | None = None
 
     def start(self) -> ServerUrls:
         """Start the servers, or join those that run. Raises StartError with a sentence for the user."""
@@ -76,7 +77,9 @@ class EmbeddedServers:
     def __enter__(self) -> ServerUrls:
         return self.start()
 
-    def __exit__(self, _type: type[BaseException] | None, _error: BaseException | None, _trace: TracebackType | None) -> None:
+    def __exit__(
+        self, _type: type[BaseException] | None, _error: BaseException | None, _trace: TracebackType | None
+    ) -> None:
         self.stop()
 
     def _start_keeper(self) -> dict[str, object]:
@@ -87,7 +90,12 @@ class EmbeddedServers:
         command += ["--ready-limit-s", str(self.ready_limit_s)] + ([] if self.fsync else ["--no-fsync"])
         with log_path.open("wb") as log:
             keeper = subprocess.Popen(
-                command, cwd=CHECKOUT, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=log, start_new_session=True
+                command,
+                cwd=CHECKOUT,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=log,
+                start_new_session=True,
             )
         if keeper.stdout is None:
             raise AssertionError("stdout is a pipe")
@@ -99,7 +107,9 @@ class EmbeddedServers:
             raise
         finally:
             keeper.stdout.close()
-        answer: dict[str, object] = json.loads(line) if line else {"error": f"The keeper of the servers ended at once; see {log_path}."}
+        answer: dict[str, object] = (
+            json.loads(line) if line else {"error": f"The keeper of the servers ended at once; see {log_path}."}
+        )
         if "error" in answer:
             keeper.wait()
             raise StartError(str(answer["error"]))
@@ -113,10 +123,11 @@ class EmbeddedServers:
         if isinstance(pid, int):
             os.kill(pid, signal.SIGTERM)
         if not wait_until_free(self._file("keeper.lock"), _STOP_LIMIT_S):
-            raise StartError(f"The embedded servers of {self.data_dir} did not stop within {_STOP_LIMIT_S:.0f} s (keeper {pid}).")
-        keeper = getattr(self, "_keeper", None)
-        if keeper is not None:
-            keeper.wait()
+            raise StartError(
+                f"The embedded servers of {self.data_dir} did not stop within {_STOP_LIMIT_S:.0f} s (keeper {pid})."
+            )
+        if self._keeper is not None:
+            self._keeper.wait()
 
     def _clear_crash(self) -> None:
         """Remove what a killed keeper left: its state, and a private folder for sockets."""
@@ -136,14 +147,17 @@ class EmbeddedServers:
         return state
 
     def _urls(self, state: dict[str, object]) -> ServerUrls:
-        urls = state["urls"]
+        urls, origins = state["urls"], state.get("origins")
+        self.origins = origins if isinstance(origins, dict) else {}
         if not isinstance(urls, dict):
-            raise StartError(f"{self._file('servers.json')} is damaged; stop every process of this DATA_DIR and start again.")
+            raise StartError(
+                f"{self._file('servers.json')} is damaged; stop every process of this DATA_DIR and start again."
+            )
         missing = [part for part in self.parts if part not in urls]
         if missing:
             raise StartError(
-                f"The servers of {self.data_dir} run without {' and '.join(missing)}: they were started with DATABASE_URL or "
-                "REDIS_URL set. Use the same variables here."
+                f"The servers of {self.data_dir} run without {' and '.join(missing)}: they were started with "
+                "DATABASE_URL or REDIS_URL set. Use the same variables here."
             )
         return ServerUrls(
             urls["postgres"] if "postgres" in self.parts else None, urls["valkey"] if "valkey" in self.parts else None

@@ -53,9 +53,12 @@ def _keep(data_dir: Path, arguments: argparse.Namespace) -> int:
     where = place(data_dir)
     home_lock = FileLock(where.home / "keeper.lock")
     if not home_lock.try_exclusive():
-        raise StartError(f"The database in {where.home} is in use by another data directory; {data_dir} was copied from it.")
+        raise StartError(
+            f"The database in {where.home} is in use by another data directory; {data_dir} was copied from it."
+        )
     children = [
-        Child(server, where, arguments.ready_limit_s) for server in _servers(where, arguments.parts, fsync=not arguments.no_fsync)
+        Child(server, where, arguments.ready_limit_s)
+        for server in _servers(where, arguments.parts, fsync=not arguments.no_fsync)
     ]
     users = FileLock(data_dir / "users.lock")
     try:
@@ -90,6 +93,7 @@ def _announce(data_dir: Path, where: Placement, children: list[Child]) -> None:
         "sockets": str(where.sockets),
         "home": str(where.home),
         "urls": {child.server.name: child.server.url() for child in children},
+        "origins": {child.server.title: child.server.found.origin for child in children},
         "pids": {child.server.name: child.process.pid for child in children if child.process},
     }
     fresh = data_dir / "servers.json.new"
@@ -102,17 +106,11 @@ def _servers(where: Placement, parts: list[str], *, fsync: bool) -> list[Server]
     servers: list[Server] = []
     if "postgres" in parts:
         postgres = readable_postgres(find_postgres(), where.account, where.home)
-        _note_origin("PostgreSQL", postgres.origin)
         servers.append(PostgresServer(postgres, where, fsync=fsync))
     if "valkey" in parts:
         valkey = readable_valkey(find_valkey(), where.account, where.home)
-        _note_origin("Valkey", valkey.origin)
         servers.append(ValkeyServer(valkey, where, fsync=fsync))
     return servers
-
-
-def _note_origin(what: str, origin: str) -> None:
-    print(f"{what}: {origin}", file=sys.stderr, flush=True)
 
 
 def _say(message: dict[str, object]) -> None:

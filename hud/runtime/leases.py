@@ -21,7 +21,7 @@ BEAT_EVERY_S = 2.0
 BEAT_COUNTS_FOR_S = 15.0
 
 
-class KeepLeases(bootsteps.StartStopStep):
+class KeepLeases(bootsteps.StartStopStep):  # type: ignore[misc] # Celery has no types
     """Consumer step: renews leases and beats for as long as the consumer runs."""
 
     requires = {"celery.worker.consumer.tasks:Tasks"}
@@ -45,7 +45,7 @@ class KeepLeases(bootsteps.StartStopStep):
 
     def _beat(self, consumer: Any) -> None:
         channel = consumer.task_consumer.channel
-        held = list(channel.qos._delivered)  # noqa: SLF001 - kombu offers no other list of unfinished deliveries
+        held = list(channel.qos._delivered)  # kombu offers no other list of unfinished deliveries
         with channel.conn_or_acquire() as broker:
             now_s = float(broker.time()[0])
             with broker.pipeline() as pipe:
@@ -56,7 +56,7 @@ class KeepLeases(bootsteps.StartStopStep):
                 pipe.execute()
 
 
-@worker_process_init.connect(weak=False)
+@worker_process_init.connect(weak=False)  # type: ignore[untyped-decorator]
 def end_with_the_main_process(**_ignored: object) -> None:
     """A pool process whose main process was killed must not go on with a task that another worker will be given."""
     follow_parent()

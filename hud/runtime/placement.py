@@ -40,9 +40,13 @@ def prepare_data_dir(data_dir: Path) -> None:
     try:
         data_dir.mkdir(parents=True, mode=0o711 if os.geteuid() == 0 else 0o700, exist_ok=True)
     except OSError as error:
-        raise StartError(f"DATA_DIR {data_dir} cannot be made: {error.strerror}. Set DATA_DIR to another folder.") from error
+        raise StartError(
+            f"DATA_DIR {data_dir} cannot be made: {error.strerror}. Set DATA_DIR to another folder."
+        ) from error
     if not os.access(data_dir, os.R_OK | os.W_OK | os.X_OK):
-        raise StartError(f"DATA_DIR {data_dir} belongs to another user. Start HUD as that user or set DATA_DIR to another folder.")
+        raise StartError(
+            f"DATA_DIR {data_dir} belongs to another user. Start HUD as that user or set DATA_DIR to another folder."
+        )
 
 
 def place(data_dir: Path) -> Placement:
@@ -67,7 +71,7 @@ def forget_sockets(sockets: Path, home: Path) -> None:
 
 
 def _home(data_dir: Path) -> tuple[Path, Account | None]:
-    """Return the servers' home: inside DATA_DIR where their user can reach it, else where it was put before, else /var/lib."""
+    """Return the servers' home: where it was before, else inside DATA_DIR if their user can reach it, else /var/lib."""
     record = data_dir / "servers-home"
     if record.exists():
         home = Path(record.read_text().strip())
@@ -80,7 +84,9 @@ def _home(data_dir: Path) -> tuple[Path, Account | None]:
     elsewhere = _FALLBACK_PARENT / f"hud-{hashlib.sha256(os.fsencode(data_dir)).hexdigest()[:12]}"
     if not _usable(elsewhere, account):
         name = account.name if account else "this user"
-        raise StartError(f"Neither {inside} nor {elsewhere} can be used by {name} for the database. Set DATA_DIR to another folder.")
+        raise StartError(
+            f"Neither {inside} nor {elsewhere} can be used by {name} for the database. Set DATA_DIR to another folder."
+        )
     record.write_text(f"{elsewhere}\n")
     return elsewhere, account
 

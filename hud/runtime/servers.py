@@ -30,7 +30,11 @@ class Server(Protocol):
     """One embedded server."""
 
     name: str
+    title: str
     stop_signal: signal.Signals
+
+    @property
+    def found(self) -> Postgres | Valkey: ...
 
     def prepare(self) -> None:
         """Make what it needs and heal what a crash left."""
@@ -43,13 +47,18 @@ class Server(Protocol):
 
 
 class PostgresServer:
-    """A PostgreSQL cluster on a Unix socket; only its own user and root can reach the socket, so it asks no password."""
+    """A PostgreSQL cluster on a Unix socket that only its own user and root can reach, so it asks no password."""
 
-    name = "postgres"
+    name, title = "postgres", "PostgreSQL"
     stop_signal = signal.SIGINT  # PostgreSQL's "fast" shutdown: ends sessions, writes a checkpoint
 
     def __init__(self, found: Postgres, place: Placement, *, fsync: bool = True) -> None:
-        self.found, self.place, self.fsync = found, place, fsync
+        self.place, self.fsync = place, fsync
+        self._found = found
+
+    @property
+    def found(self) -> Postgres:
+        return self._found
 
     def prepare(self) -> None:
         data = self.place.database
@@ -95,18 +104,29 @@ class PostgresServer:
         made_by = (data / "PG_VERSION").read_text().strip()
         if made_by != str(self.found.major):
             raise StartError(
-                f"The database in {data} was made by PostgreSQL {made_by}; here is version {self.found.major} ({self.found.origin}). "
+                f"The database in {data} was made by PostgreSQL {made_by}; here is version {self.found.major} "
+                f"({self.found.origin}). "
                 "Dump it with the old version and load it with the new one, or set DATA_DIR to a new folder."
             )
 
     def _initialise(self, data: Path) -> None:
         fresh = data.with_name("postgres.new")
         shutil.rmtree(fresh, ignore_errors=True)
-        command = [self.found.initdb, "-D", fresh, f"--username={USER}", "--auth=trust", "--encoding=UTF8", "--locale=C"]
+        command = [
+            self.found.initdb,
+            "-D",
+            fresh,
+            f"--username={USER}",
+            "--auth=trust",
+            "--encoding=UTF8",
+            "--locale=C",
+        ]
         if not self.fsync:
             command.append("--no-sync")
         account = self.place.account.popen_arguments() if self.place.account else {}
-        made = subprocess.run(command, cwd="/", env=_plain_environment(), capture_output=True, text=True, check=False, **account)  # type: ignore[call-overload]
+        made = subprocess.run(
+            command, cwd="/", env=_plain_environment(), capture_output=True, text=True, check=False, **account
+        )  # type: ignore[call-overload]
         if made.returncode != 0:
             raise StartError(f"PostgreSQL's initdb failed in {data.parent}: {made.stderr.strip()[-600:]}")
         fresh.rename(data)
@@ -115,11 +135,16 @@ class PostgresServer:
 class ValkeyServer:
     """A Valkey on a Unix socket that keeps its data in an append-only file."""
 
-    name = "valkey"
+    name, title = "valkey", "Valkey"
     stop_signal = signal.SIGTERM
 
     def __init__(self, found: Valkey, place: Placement, *, fsync: bool = True) -> None:
-        self.found, self.place, self.fsync = found, place, fsync
+        self.place, self.fsync = place, fsync
+        self._found = found
+
+    @property
+    def found(self) -> Valkey:
+        return self._found
 
     @property
     def socket(self) -> Path:

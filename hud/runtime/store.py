@@ -21,7 +21,9 @@ def open_store(environment: MutableMapping[str, str] = os.environ) -> EmbeddedSe
     Returns the hold on them, to be stopped at the end; None when both variables are set and nothing was started.
     """
     wanted = tuple(
-        part for part, variable in (("postgres", "DATABASE_URL"), ("valkey", "REDIS_URL")) if not environment.get(variable, "").strip()
+        part
+        for part, variable in (("postgres", "DATABASE_URL"), ("valkey", "REDIS_URL"))
+        if not environment.get(variable, "").strip()
     )
     if not wanted:
         return None

@@ -1,0 +1,116 @@
+"""Makes the environment that HUD runs in: `python3 hud/runtime/bootstrap.py [dev] [browser]`.
+
+Run by make with the machine's own Python, before anything is installed, so it uses the standard library alone and
+says a clear word to a Python that is too old for the rest. It does nothing when nothing has changed.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+
+CHECKOUT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+OLDEST = (3, 11)
+BROWSERS = ("chromium", "chromium-browser", "google-chrome")
+
+
+def main() -> int:
+    if sys.version_info < OLDEST:
+        found = ".".join(map(str, sys.version_info[:3]))
+        print(f"HUD needs Python {OLDEST[0]}.{OLDEST[1]} or newer; {sys.executable} is {found}.")
+        print("Say which one to use: make run PYTHON=python3.12")
+        return 1
+    folder = os.environ.get("VENV") or os.path.join(CHECKOUT, ".venv")
+    names = ["requirements.txt"] + (["requirements-dev.txt"] if "dev" in sys.argv[1:] else [])
+    os.makedirs(folder, exist_ok=True)
+    with open(os.path.join(folder, "bootstrap.lock"), "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # of two that start at once, one installs and the other waits
+        code = install(folder, names)
+    return code or (find_browser(folder) if "browser" in sys.argv[1:] else 0)
+
+
+def install(folder: str, names: list[str]) -> int:
+    """Install the pinned requirements unless exactly these are installed already."""
+    stamp = os.path.join(folder, "installed-" + names[-1])
+    wanted = fingerprint(names)
+    if os.path.exists(stamp) and open(stamp).read() == wanted:
+        return 0
+    python = os.path.join(folder, "bin", "python")
+    if not works(python, "import pip") and not make_environment(folder, python):
+        return 1
+    print("Installing " + ", ".join(names) + " …", flush=True)
+    command = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-input"]
+    done = subprocess.run([*command, "-r", os.path.join(CHECKOUT, names[-1])], check=False)
+    if done.returncode != 0:
+        print("The requirements could not be installed; pip's own words are above.")
+        return 1
+    with open(stamp, "w") as file:  # written last, so that an interrupted install is done again
+        file.write(wanted)
+    return 0
+
+
+def make_environment(folder: str, python: str) -> bool:
+    """Make the virtual environment. Debian ships Python without `ensurepip`: then the machine's pip is used."""
+    base = [sys.executable, "-m", "venv", *(["--clear"] if os.path.exists(python) else []), folder]
+    print(f"Making the environment in {folder} …", flush=True)
+    if works(sys.executable, "import ensurepip, venv") and subprocess.run(base, check=False).returncode == 0:
+        return True
+    if is_debian_root():
+        package = f"python{sys.version_info[0]}.{sys.version_info[1]}-venv"
+        if apt_install(package, "python3-pip") and subprocess.run(base, check=False).returncode == 0:
+            return True
+    print("Python's venv module is not complete here. On Debian and Ubuntu: apt-get install python3-venv")
+    return False
+
+
+def find_browser(folder: str) -> int:
+    """See that there is a Chromium for the tests that open pages: the machine's, Debian's package, or Playwright's."""
+    if any(shutil.which(name) for name in BROWSERS):
+        return 0
+    if is_debian_root() and apt_install("chromium"):
+        return 0
+    python = os.path.join(folder, "bin", "python")
+    if subprocess.run([python, "-m", "playwright", "install", "chromium"], check=False).returncode == 0:
+        return 0
+    print("No Chromium was found and none could be installed; the tests marked `browser` will fail. Install Chromium.")
+    return 0
+
+
+def apt_install(*packages: str) -> bool:
+    print("Installing " + ", ".join(packages) + " with apt-get …", flush=True)
+    environment = dict(os.environ, DEBIAN_FRONTEND="noninteractive")
+    for step in (["update", "-qq"], ["install", "-y", "-qq", "--no-install-recommends", *packages]):
+        command = ["apt-get", *step]
+        if subprocess.run(
+            command, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, check=False
+        ).returncode:
+            return False
+    return True
+
+
+def is_debian_root() -> bool:
+    return os.geteuid() == 0 and shutil.which("apt-get") is not None
+
+
+def works(python: str, statement: str) -> bool:
+    try:
+        return subprocess.run([python, "-c", statement], stderr=subprocess.DEVNULL, check=False).returncode == 0
+    except OSError:
+        return False
+
+
+def fingerprint(names: list[str]) -> str:
+    """Return what an environment must have been made from to be used as it is."""
+    digest = hashlib.sha256(sys.version.encode() + sys.prefix.encode())
+    for name in ("requirements.txt", *names):
+        with open(os.path.join(CHECKOUT, name), "rb") as file:
+            digest.update(file.read())
+    return digest.hexdigest()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

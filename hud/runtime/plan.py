@@ -1,0 +1,74 @@
+"""What `make run` was asked to do, read from its variables before anything is started."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from hud.runtime.errors import StartError
+from hud.runtime.store import data_dir_of
+
+_FULL_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]*/[A-Za-z0-9._-]+")
+# Read by start-up alone; hud/settings.py declares all others. README.md lists both, and a test compares.
+VARIABLES = {
+    "REPO": "owner/name to follow",
+    "BRANCH": "its branch",
+    "REPLAY": "folder of recorded GitHub answers to play instead",
+    "WEB_PROCESSES": "processes of the web server",
+    "EMBEDDED_START_TIMEOUT_S": "longest wait for the embedded servers' start",
+}
+# The demo repository that an empty HUD shows.
+DEMO = ("synth", "acme/rocket", "--commits", "120", "--jobs", "60", "--fail-rate", "0.04", "--seed", "7", "--logs")
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """`fill`: the manage.py command that brings data in; None leaves it to what the store holds."""
+
+    data_dir: Path
+    bind: str
+    port: int
+    web_processes: int
+    fill: tuple[str, ...] | None
+
+    @property
+    def own_address(self) -> str:
+        """Where this machine reaches the page."""
+        host = "127.0.0.1" if self.bind in {"0.0.0.0", "::", ""} else self.bind  # noqa: S104 - compared, not bound
+        return f"http://{f'[{host}]' if ':' in host else host}:{self.port}"
+
+
+def read_plan(environment: Mapping[str, str]) -> Plan:
+    """Read the variables. Raises StartError with what to write instead."""
+    return Plan(
+        data_dir=data_dir_of(dict(environment)),
+        bind=environment.get("BIND", "").strip() or "127.0.0.1",
+        port=_whole_number(environment, "PORT", 8000, 1, 65535),
+        web_processes=_whole_number(environment, "WEB_PROCESSES", 1, 1, 64),
+        fill=_fill(environment),
+    )
+
+
+def _fill(environment: Mapping[str, str]) -> tuple[str, ...] | None:
+    """REPLAY plays recorded answers (under the name REPO, if given); REPO alone follows that repository."""
+    repository, branch, replay = (environment.get(name, "").strip() for name in ("REPO", "BRANCH", "REPLAY"))
+    if repository and not _FULL_NAME.fullmatch(repository):
+        raise StartError(f"REPO is {repository!r}; write it as owner/name.")
+    of_branch = ("--branch", branch) if branch else ()
+    if replay:
+        folder = Path(replay).absolute()
+        if not folder.is_dir():
+            raise StartError(f"REPLAY is {replay!r}, which is no folder.")
+        return ("replay", str(folder), *(("--repo", repository) if repository else ()), *of_branch)
+    if branch and not repository:
+        raise StartError("BRANCH is set without REPO; set REPO=owner/name too.")
+    return ("follow", repository, *of_branch) if repository else None
+
+
+def _whole_number(environment: Mapping[str, str], name: str, default: int, least: int, most: int) -> int:
+    raw = environment.get(name, "").strip() or str(default)
+    if not raw.isascii() or not raw.isdigit() or not least <= int(raw) <= most:
+        raise StartError(f"{name} is {raw!r}; write a whole number from {least} to {most}.")
+    return int(raw)
