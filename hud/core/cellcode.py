@@ -40,7 +40,7 @@ def _combinations() -> list[tuple[State, Detail, str, bool]]:
             (State.TIMED_OUT, Detail.NONE),
             (State.FAILURE, Detail.STARTUP_FAILURE),
         ):
-            for verdict in ("", "regression", "broken_trunk", "flaky", "infra", "unstable", "unknown"):
+            for verdict in VERDICTS:
                 combos.append((state, detail, verdict, several))
         for state, detail in (
             (State.CANCELLED, Detail.NONE),

@@ -397,9 +397,8 @@ def _rest_jobs(payload: Payload) -> Facts:
         facts.notes.extend(_unknown_words(job))
 
     facts = _each(payload.get("items"), read)
-    run_id = _id(payload, "run_id", required=False)
-    if run_id and payload.get("complete"):
-        facts.jobs_listed.append((run_id, _count(payload.get("run_attempt"))))
+    for listed in payload.get("listed") or ():
+        facts.jobs_listed.append((_count(listed[0], 0), _count(listed[1])))
     return facts
 
 
@@ -424,7 +423,7 @@ _READERS: dict[str, Callable[[Payload], Facts]] = {
     # Answers of the API, wrapped as {"items": [...], ...}.
     "rest.commits": _rest_commits,
     "rest.workflow_runs": _rest_workflow_runs,
-    "rest.jobs": _rest_jobs,  # {"items", "run_id", "run_attempt", "complete": the whole list was read}
+    "rest.jobs": _rest_jobs,  # {"items", "listed": [[workflow run id, attempt] whose whole list was read, ...]}
     "rest.annotations": _rest_annotations,  # {"items", "job_id"}
     "rest.pulls": _rest_pulls,
 }

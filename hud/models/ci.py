@@ -62,9 +62,7 @@ class WorkflowRun(models.Model):
             # Serves: the workflow runs of a commit.
             models.Index(fields=["commit", "workflow"], name="workflow_run_by_commit"),
             # Serves: did this workflow fail to start anywhere?
-            models.Index(
-                fields=["workflow"], name="startup_failures", condition=Q(conclusion="startup_failure")
-            ),
+            models.Index(fields=["workflow"], name="startup_failures", condition=Q(conclusion="startup_failure")),
         ]
 
 
@@ -115,6 +113,9 @@ class Run(models.Model):
     workflow_name = models.CharField(max_length=255, default="", blank=True)
     status = models.CharField(max_length=30, default="queued")
     conclusion = models.CharField(max_length=30, default="", blank=True)
+    told_conclusion = models.CharField(
+        max_length=30, default="", blank=True, help_text="What annotations say really happened (a time-out)."
+    )
     origin = models.CharField(max_length=15, choices=Origin.choices, default=Origin.UNKNOWN)
     created_at = models.DateTimeField(null=True, blank=True)
     started_at = models.DateTimeField(null=True, blank=True)

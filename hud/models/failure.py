@@ -14,6 +14,7 @@ class Log(models.Model):
         PENDING = "pending"
         STORED = "stored"
         GONE = "gone", "GitHub no longer has it"
+        NONE = "none", "there is none to fetch"
         REFUSED = "refused", "its address is not on the list of allowed hosts"
         FAILED = "failed"
 

@@ -1,5 +1,6 @@
 """Repositories, their branches and the rules that group their jobs."""
 
+from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.db.models.functions import Lower
 
@@ -51,6 +52,9 @@ class Branch(models.Model):
     name = models.CharField(max_length=255)
     tracked = models.BooleanField(default=True)
     head = models.ForeignKey("hud.Commit", null=True, blank=True, on_delete=models.SET_NULL, related_name="+")
+    missing_parents = ArrayField(
+        models.CharField(max_length=64), default=list, blank=True, help_text="Parents of rows that nobody told about."
+    )
     version = models.BigIntegerField(default=0, help_text="Grows with every change that the grid shows.")
     changed_at = models.DateTimeField(null=True, blank=True, help_text="When the newest change came in.")
     polled_at = models.DateTimeField(null=True, blank=True, help_text="Last poll that GitHub answered in full.")

@@ -40,7 +40,15 @@ def anchor_of(full_name: str, seed: int) -> int | None:
 
 
 def invented_repository(
-    full_name: str, *, commits: int, jobs: int, fail_rate: float, seed: int, branch: str = "main", now: datetime, advance: bool = False
+    full_name: str,
+    *,
+    commits: int,
+    jobs: int,
+    fail_rate: float,
+    seed: int,
+    branch: str = "main",
+    now: datetime,
+    advance: bool = False,
 ) -> SyntheticRepository:
     """Return the repository as it was when first made, or with `advance` as it has become by `now`."""
     now_s = int(now.timestamp())
@@ -50,11 +58,20 @@ def invented_repository(
     elif not advance:
         now_s = anchor_s + FRESH_S
     return SyntheticRepository(
-        full_name, now_s=now_s, anchor_s=anchor_s, commits=commits, jobs=jobs, fail_rate=fail_rate, seed=seed, branch=branch
+        full_name,
+        now_s=now_s,
+        anchor_s=anchor_s,
+        commits=commits,
+        jobs=jobs,
+        fail_rate=fail_rate,
+        seed=seed,
+        branch=branch,
     )
 
 
-def synthesize(source: SyntheticRepository, *, with_logs: bool, progress: Progress = lambda _done, _all: None) -> Synthesized:
+def synthesize(
+    source: SyntheticRepository, *, with_logs: bool, progress: Progress = lambda _done, _all: None
+) -> Synthesized:
     """Bring the invented repository into the store. Safe to repeat. `progress` is told commits done and in all.
 
     Raises ValueError where a real repository has this name.
@@ -119,7 +136,9 @@ def _facts(source: SyntheticRepository, pushes: list[SyntheticCommit], *, with_a
     return facts
 
 
-def _write_logs(repository: Repository, source: SyntheticRepository, jobs: list[SyntheticJob], *, with_logs: bool) -> int:
+def _write_logs(
+    repository: Repository, source: SyntheticRepository, jobs: list[SyntheticJob], *, with_logs: bool
+) -> int:
     """Store and classify the logs of failed jobs; without logs say of each that it is gone. Returns how many there were."""
     told = {job.id: job for job in jobs if job.failed}
     wanted = Run.objects.filter(repository=repository, log__isnull=False, external_id__in=told).order_by("id")

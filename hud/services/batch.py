@@ -1,0 +1,18 @@
+"""What one transaction of ingest has touched so far."""
+
+from dataclasses import dataclass, field
+
+from hud.models import Branch, Repository
+
+
+@dataclass(slots=True)
+class Batch:
+    """Shared by the services of one ingest transaction; the repository is locked while it lives."""
+
+    repository: Repository
+    dirty_cells: set[tuple[int, int]] = field(default_factory=set)  # (commit id, job id)
+    dirty_streaks: set[tuple[int, int]] = field(default_factory=set)  # (commit id, job id): state or cause changed
+    touched_branches: dict[int, Branch] = field(default_factory=dict)
+    rearranged_branches: set[int] = field(default_factory=set)
+    logs_wanted: set[int] = field(default_factory=set)  # run ids
+    classify_again: set[int] = field(default_factory=set)  # run ids

@@ -1,0 +1,153 @@
+"""Facts in, rows out: the one way by which anything from GitHub becomes part of HUD.
+
+Webhooks, the poller, recordings and the synthetic repository all come through `apply_facts`. One transaction, the
+repository locked, every step a join: safe to run twice, in any order, and after a crash.
+"""
+
+from dataclasses import dataclass, field
+from functools import partial
+
+from django.db import connection, transaction
+from django.db.models import F
+from django.utils import timezone
+
+from hud.core.facts import AnnotationsFact, Facts, JobRunFact, PullFact
+from hud.core.join import latest
+from hud.models import Annotation, Branch, PullRequest, Repository, Run, WorkflowRun
+from hud.services.batch import Batch
+from hud.services.cells import refresh_cells
+from hud.services.commits import arrange_branches, write_commits, write_heads
+from hud.services.live import publish_branch_changed
+from hud.services.repositories import rename_repository
+from hud.services.runs import mark_logs_wanted, write_job_runs, write_origins
+from hud.services.starts import write_starts
+from hud.services.streaks import refresh_streaks
+from hud.services.workflows import drop_empty_jobs, settle_workflows, write_workflow_runs
+
+_LOCK_CLASS = 0x48554401  # "HUD", 1: the advisory locks of ingest
+
+
+@dataclass(frozen=True, slots=True)
+class Applied:
+    """What is to be done after the commit: logs to fetch, runs to classify again (ids of `Run`)."""
+
+    logs_wanted: list[int] = field(default_factory=list)
+    classify_again: list[int] = field(default_factory=list)
+
+
+def lock_repository(repository: Repository) -> None:
+    """Hold other ingest of this repository until the transaction ends."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_advisory_xact_lock(%s, %s)", [_LOCK_CLASS, repository.pk])
+    repository.refresh_from_db()
+
+
+@transaction.atomic
+def apply_facts(*, repository: Repository, facts: Facts, logs_follow: bool = False) -> Applied:
+    """Write facts about one repository and everything that follows from them: cells, rows, streaks, verdicts.
+
+    `logs_follow`: the caller brings the logs itself (a recording does); nobody is to ask GitHub for them.
+    """
+    lock_repository(repository)
+    batch = Batch(repository)
+    if facts.renamed_to:
+        rename_repository(repository=repository, full_name=facts.renamed_to)
+    write_commits(batch, facts.commits)
+    write_heads(batch, facts.heads)
+    _write_pulls(batch, facts.pulls)
+    rows = write_workflow_runs(batch, facts.workflow_runs)
+    listed = _write_jobs_listed(batch, facts.jobs_listed)
+    write_job_runs(batch, facts.job_runs)
+    settle_workflows(batch)
+    write_origins(batch, rows)
+    write_starts(batch, _with_workflow_runs_of(batch, facts.job_runs, [*rows, *listed]))
+    _write_annotations(batch, facts.annotations)
+    settle(batch)
+    logs = mark_logs_wanted(batch, logs_follow=logs_follow)
+    again = set(batch.classify_again) | _announced(batch, facts.want_annotations)
+    return Applied([] if logs_follow else logs, sorted(again - set(logs)))
+
+
+def settle(batch: Batch) -> None:
+    """Bring everything that follows from runs up to date, and tell open pages after the commit."""
+    refresh_cells(batch)
+    drop_empty_jobs(batch)
+    arrange_branches(batch)
+    refresh_streaks(batch)
+    if batch.touched_branches:
+        Branch.objects.filter(id__in=batch.touched_branches).update(version=F("version") + 1, changed_at=timezone.now())
+        for branch_id, version in Branch.objects.filter(id__in=batch.touched_branches).values_list("id", "version"):
+            transaction.on_commit(partial(publish_branch_changed, branch_id, version))
+
+
+def _write_pulls(batch: Batch, facts: list[PullFact]) -> None:
+    for fact in facts:
+        row, made = PullRequest.objects.get_or_create(repository=batch.repository, number=fact.number)
+        heads = {fact.head_sha, fact.previous_head_sha, *row.head_shas} - {""}
+        row.head_shas = sorted(heads)
+        if made or (fact.updated_at, fact.head_sha) >= (row.updated_at or fact.updated_at, row.head_sha):
+            for name in ("title", "author", "state", "head_sha", "base_ref", "base_sha", "merge_commit_sha"):
+                setattr(row, name, getattr(fact, name))
+        row.merged = row.merged or fact.merged
+        row.updated_at = latest(row.updated_at, fact.updated_at)
+        row.save()
+
+
+def _write_jobs_listed(batch: Batch, listed: list[tuple[int, int]]) -> list[WorkflowRun]:
+    """Note that the whole list of a workflow run's jobs was read. Returns the workflow runs for which that is news."""
+    rows = [
+        row
+        for row in WorkflowRun.objects.filter(
+            repository=batch.repository, external_id__in={run_id for run_id, _ in listed}, jobs_listed=False
+        )
+        if (row.external_id, row.attempt) in set(listed)
+    ]
+    for row in rows:
+        row.jobs_listed = True
+    WorkflowRun.objects.bulk_update(rows, ["jobs_listed"])
+    return rows
+
+
+def _with_workflow_runs_of(batch: Batch, jobs: list[JobRunFact], rows: list[WorkflowRun]) -> list[WorkflowRun]:
+    """Add the workflow runs of jobs where the workflow has a start column, whose answer they may change."""
+    ids = {j.run_id for j in jobs if j.run_id} - {r.external_id for r in rows}
+    more = WorkflowRun.objects.filter(
+        repository=batch.repository, external_id__in=ids, workflow__jobs__kind="start"
+    ).distinct()
+    return [*rows, *more]
+
+
+def _write_annotations(batch: Batch, facts: list[AnnotationsFact]) -> None:
+    runs = {
+        r.external_id: r
+        for r in Run.objects.filter(repository=batch.repository, external_id__in={f.job_id for f in facts})
+    }
+    for fact in facts:
+        run = runs.get(fact.job_id)
+        if run is None:
+            raise LookupError(f"annotations of job {fact.job_id} came before the job itself")
+        _write_annotations_of(batch, run, fact)
+
+
+def _write_annotations_of(batch: Batch, run: Run, fact: AnnotationsFact) -> None:
+    before = list(run.annotations.values_list("level", "title", "message", "path", "start_line"))
+    told = [(a.level, a.title, a.message, a.path, a.start_line) for a in fact.annotations]
+    if told == before:
+        return
+    run.annotations.all().delete()
+    Annotation.objects.bulk_create(
+        [
+            Annotation(
+                run=run, number=i, level=a.level, title=a.title, message=a.message, path=a.path, start_line=a.start_line
+            )
+            for i, a in enumerate(fact.annotations)
+        ]
+    )
+    batch.classify_again.add(run.id)
+
+
+def _announced(batch: Batch, job_ids: list[int]) -> set[int]:
+    if not job_ids:
+        return set()
+    runs = Run.objects.filter(repository=batch.repository, external_id__in=job_ids, log__isnull=False)
+    return set(runs.values_list("id", flat=True))

@@ -1,0 +1,349 @@
+"""Fetches the logs of failed runs, keeps them, classifies them, and writes what was found."""
+
+import logging
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import closing
+from datetime import timedelta
+from functools import lru_cache
+
+from django.conf import settings
+from django.core.files.storage import storages
+from django.db import transaction
+from django.db.models import Q
+from django.utils import timezone
+
+import classifier
+from hud.clients.github import GitHubClient, LogGone, NotFound, RateLimited, RedirectRefused
+from hud.clients.github.errors import GitHubError
+from hud.clients.logstore import LogStore, StoredLog
+from hud.core.cell import State, state_of
+from hud.core.github import annotations_fact
+from hud.core.facts import Facts
+from hud.core.text import storable
+from hud.models import Failure, Log, Repository, Run
+from hud.services.batch import Batch
+from hud.services.ingest import apply_facts, lock_repository, settle
+
+logger = logging.getLogger(__name__)
+
+LEASE = timedelta(seconds=60)
+"""How long a fetch owns its log without a sign of life; a killed worker's log is taken up again after it."""
+ATTEMPTS = 8
+
+
+def log_store() -> LogStore:
+    """Return the store of logs: Django's storage named "logs", files or S3 by setting."""
+    return LogStore(storages["logs"])
+
+
+@lru_cache(maxsize=4)
+def _engine(fingerprint: str) -> classifier.Engine:
+    return classifier.Engine(classifier.Ruleset.builtin())
+
+
+def engine() -> classifier.Engine:
+    """Return the classifier with the built-in rules, made once per process."""
+    return _engine(classifier.Ruleset.builtin().fingerprint)
+
+
+def engine_version() -> str:
+    """Return what names the answers of this engine and these rules."""
+    return f"{classifier.ENGINE_VERSION}:{classifier.Ruleset.builtin().fingerprint[:16]}"
+
+
+# ---- fetching -------------------------------------------------------------------------------------------------------
+
+
+def due_logs(limit: int = 200) -> list[int]:
+    """Return the run ids of logs that are to be fetched now."""
+    now = timezone.now()
+    return list(
+        Log.objects.filter(Q(next_attempt_at=None) | Q(next_attempt_at__lte=now), status=Log.Status.PENDING)
+        .order_by("id")
+        .values_list("run_id", flat=True)[:limit]
+    )
+
+
+def fetch_log(*, run_id: int, client: GitHubClient) -> bool:
+    """Fetch, keep and classify one run's log and annotations. Returns False where another worker is at it.
+
+    Never raises for what GitHub may answer: the row says what happened, and when it is tried again.
+    """
+    if not _claim(run_id):
+        return False
+    run = Run.objects.select_related("repository", "log").get(pk=run_id)
+    try:
+        _fetch(run, client)
+    except RateLimited as error:
+        _try_later(run, str(error), error.until - timezone.now(), counts=False)
+    except GitHubError as error:
+        _try_later(run, str(error), timedelta(seconds=min(10 * 4**run.log.attempts, 3600)))
+    return True
+
+
+def _claim(run_id: int) -> bool:
+    now = timezone.now()
+    return bool(
+        Log.objects.filter(
+            Q(next_attempt_at=None) | Q(next_attempt_at__lte=now), run_id=run_id, status=Log.Status.PENDING
+        ).update(next_attempt_at=now + LEASE)
+    )
+
+
+def _fetch(run: Run, client: GitHubClient) -> None:
+    if run.repository.synthetic:
+        _settle_log(run, Log.Status.GONE, "A synthetic run has no log at GitHub.")
+        return
+    if run.external_id < 0:
+        record_start_failure(run)
+        return
+    _fetch_annotations(run, client)
+    state, _ = state_of(run.status, run.conclusion or None)
+    if state is State.CANCELLED:
+        _settle_log(run, Log.Status.NONE, "")
+        classify_again(run)
+        return
+    try:
+        with client.job_log(run.repository.full_name, run.external_id) as chunks:
+            store_log(run=run, chunks=_renewing(run, chunks))
+    except (LogGone, NotFound) as error:
+        _settle_log(run, Log.Status.GONE, str(error))
+        classify_again(run)
+    except RedirectRefused as error:
+        _settle_log(run, Log.Status.REFUSED, str(error))
+        classify_again(run)
+
+
+def _fetch_annotations(run: Run, client: GitHubClient) -> None:
+    try:
+        items = list(client.annotations(run.repository.full_name, run.external_id))
+    except NotFound:
+        return
+    facts = Facts(annotations=[annotations_fact(run.external_id, items)])
+    apply_facts(repository=run.repository, facts=facts)
+
+
+def _renewing(run: Run, chunks: Iterable[bytes]) -> Iterator[bytes]:
+    renewed = time.monotonic()
+    for chunk in chunks:
+        yield chunk
+        if time.monotonic() - renewed > LEASE.total_seconds() / 3:
+            renewed = time.monotonic()
+            Log.objects.filter(run=run).update(next_attempt_at=timezone.now() + LEASE)
+
+
+def _try_later(run: Run, reason: str, wait: timedelta, *, counts: bool = True) -> None:
+    log = Log.objects.get(run=run)
+    log.attempts += 1 if counts else 0
+    log.error = storable(reason, 2000)
+    if log.attempts >= ATTEMPTS:
+        log.status, log.next_attempt_at = Log.Status.FAILED, None
+    else:
+        log.next_attempt_at = timezone.now() + max(wait, timedelta(seconds=1))
+    log.save(update_fields=["attempts", "error", "status", "next_attempt_at"])
+    logger.warning("log of run %s: %s", run.external_id, log.error)
+    if log.status == Log.Status.FAILED:
+        classify_again(run)
+
+
+def _settle_log(run: Run, status: str, reason: str) -> None:
+    Log.objects.update_or_create(
+        run=run,
+        defaults={
+            "status": status,
+            "error": storable(reason, 2000),
+            "next_attempt_at": None,
+            "fetched_at": timezone.now(),
+        },
+    )
+
+
+# ---- keeping and classifying ----------------------------------------------------------------------------------------
+
+
+def store_log(*, run: Run, chunks: Iterable[bytes]) -> None:
+    """Keep a log and classify it while it streams through: never whole in memory."""
+    key = f"logs/{run.repository_id}/{run.external_id}"
+    writer = log_store().open(
+        key,
+        max_bytes=settings.LOG_MAX_BYTES,
+        head_bytes=settings.LOG_HEAD_BYTES,
+        tail_bytes=settings.LOG_TAIL_BYTES,
+    )
+    classification = _Classification()
+    with writer:
+        for chunk in chunks:
+            writer.write(chunk)
+            classification.feed(chunk)
+        stored = writer.close()
+    failures = classification.finish(run)
+    _write_log(run, stored, classification.trouble)
+    record_failures(run=run, failures=failures)
+
+
+class _Classification:
+    """One log on its way through the classifier. A crash or a time-out of ours is said, and hides no log."""
+
+    def __init__(self) -> None:
+        self._session: classifier.Session | None = engine().start()
+        self._spent_s = 0.0
+        self.trouble = ""
+
+    def feed(self, chunk: bytes) -> None:
+        if self._session is None:
+            return
+        started = time.monotonic()
+        try:
+            self._session.feed(chunk)
+        except Exception as error:  # noqa: BLE001  (a fault of the classifier must not cost the log)
+            self._give_up(f"The classifier crashed: {type(error).__name__}: {error}")
+            logger.exception("the classifier crashed")
+        self._spent_s += time.monotonic() - started
+        if self._spent_s > settings.CLASSIFY_TIMEOUT_S:
+            self._give_up(
+                f"Classification hit its time limit of {settings.CLASSIFY_TIMEOUT_S:g} s; raise CLASSIFY_TIMEOUT_S."
+            )
+
+    def _give_up(self, trouble: str) -> None:
+        self._session, self.trouble = None, trouble
+
+    def finish(self, run: Run) -> Sequence[classifier.Failure]:
+        if self._session is None:
+            return ()
+        try:
+            return self._session.finish(annotations=_annotations(run)).failures
+        except Exception as error:  # noqa: BLE001  (as above)
+            self._give_up(f"The classifier crashed: {type(error).__name__}: {error}")
+            logger.exception("the classifier crashed")
+            return ()
+
+
+def _annotations(run: Run) -> list[classifier.Annotation]:
+    return [
+        classifier.Annotation(level=a.level, message=a.message, title=a.title, path=a.path)
+        for a in run.annotations.all()
+    ]
+
+
+def _write_log(run: Run, stored: StoredLog, trouble: str) -> None:
+    cut = stored.cut
+    Log.objects.update_or_create(
+        run=run,
+        defaults={
+            "status": Log.Status.STORED,
+            "key": stored.key,
+            "size_bytes": stored.size_bytes,
+            "line_count": stored.line_count,
+            "cut": {"first_line": cut.first_line, "last_line": cut.last_line, "bytes": cut.bytes} if cut else None,
+            "error": storable(trouble, 2000),
+            "next_attempt_at": None,
+            "fetched_at": timezone.now(),
+            "classified_by": engine_version(),
+        },
+    )
+
+
+def classify_again(run: Run) -> None:
+    """Classify a run anew from its stored log, if there is one, and its annotations. Safe to repeat."""
+    if run.external_id < 0:
+        record_start_failure(run)
+        return
+    log = Log.objects.filter(run=run).first()
+    classification = _Classification()
+    if log and log.status == Log.Status.STORED:
+        with closing(log_store().raw(log.key)) as chunks:
+            for chunk in chunks:
+                classification.feed(chunk)
+    failures = classification.finish(run)
+    if log:
+        Log.objects.filter(pk=log.pk).update(classified_by=engine_version())
+        if classification.trouble:
+            Log.objects.filter(pk=log.pk).update(error=storable(classification.trouble, 2000))
+    record_failures(run=run, failures=failures)
+
+
+def record_start_failure(run: Run) -> None:
+    """Write the one thing that is known of a workflow that did not start."""
+    name = run.workflow_name or run.name
+    line = f"The workflow {name} failed to start: GitHub could not use its file."
+    _settle_log(run, Log.Status.NONE, "")
+    record_failures(
+        run=run,
+        failures=[
+            classifier.Failure(
+                rule="workflow failed to start",
+                category="config",
+                line_number=0,
+                line=line,
+                captures=(name,),
+                signature=classifier.signature_of("workflow failed to start", (name,)),
+                source="github",
+            )
+        ],
+    )
+
+
+@transaction.atomic
+def record_failures(*, run: Run, failures: Sequence[classifier.Failure]) -> None:
+    """Replace a run's failures, primary first, and bring its cell's verdict and its streak up to date."""
+    repository = Repository.objects.get(pk=run.repository_id)
+    lock_repository(repository)
+    run.refresh_from_db()
+    batch = Batch(repository)
+    rows = [_row(run, rank, f) for rank, f in enumerate(failures)]
+    if not _same(list(run.failures.all()), rows):
+        run.failures.all().delete()
+        Failure.objects.bulk_create(rows)
+        batch.dirty_streaks.add((run.commit_id, run.job_id))
+    told = _told_conclusion(run, failures)
+    if told != run.told_conclusion:
+        run.told_conclusion = told
+        run.save(update_fields=["told_conclusion"])
+        batch.dirty_cells.add((run.commit_id, run.job_id))
+    settle(batch)
+
+
+def _told_conclusion(run: Run, failures: Sequence[classifier.Failure]) -> str:
+    """GitHub calls a job that ran into its time limit cancelled; its annotation tells the truth."""
+    if run.conclusion == "cancelled" and failures and failures[0].source == "annotation":
+        return "timed_out" if failures[0].category == "timeout" else ""
+    return ""
+
+
+_COMPARED = (
+    "rank",
+    "rule",
+    "category",
+    "line_number",
+    "line",
+    "captures",
+    "tests",
+    "context",
+    "step",
+    "signature",
+    "generic",
+    "source",
+)
+
+
+def _same(old: list[Failure], new: list[Failure]) -> bool:
+    return [[getattr(f, n) for n in _COMPARED] for f in old] == [[getattr(f, n) for n in _COMPARED] for f in new]
+
+
+def _row(run: Run, rank: int, failure: classifier.Failure) -> Failure:
+    return Failure(
+        run=run,
+        rank=rank,
+        rule=storable(failure.rule, 200),
+        category=failure.category,
+        line_number=failure.line_number,
+        line=storable(failure.line, 4000),
+        captures=[storable(c, 1000) for c in failure.captures[:20]],
+        tests=[storable(t, 500) for t in failure.tests[:2000]],
+        context=[storable(c, 1000) for c in failure.context[:20]],
+        step=storable(failure.step or "", 300),
+        signature=storable(failure.signature, 300),
+        generic=failure.generic,
+        source=failure.source,
+    )

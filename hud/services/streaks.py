@@ -1,0 +1,215 @@
+"""Keeps streaks, and the verdicts of the cells in them. The only writer of both.
+
+A changed cell can only change the streaks between the success below it and the success above it, so only those are
+found again, with the same pure functions as if all had been.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from classifier.verdict.trunk import TrunkCell, TrunkVerdict, cause_changes, trunk_verdicts
+from hud.core import streak as core
+from hud.core.cell import State
+from hud.core.cellcode import ABSENT, FAILING_CHARS, GREEN_CHARS, LOOKS
+from hud.core.streak import StreakCell, find_streaks
+from hud.models import Branch, BranchCommit, Cell, Failure, Job, Streak
+from hud.services.batch import Batch
+from hud.services.cells import character_of, write_characters
+
+_CHUNK = 128
+
+
+@dataclass(slots=True)
+class _Row:
+    position: int
+    commit_id: int
+    cells: str
+
+    def char(self, column: int) -> str:
+        return self.cells[column] if column < len(self.cells) else ABSENT
+
+
+class _Trunk:
+    """The rows of a branch by position, read in chunks as they are asked for."""
+
+    def __init__(self, branch: Branch, positions: Iterable[int]) -> None:
+        self._branch = branch
+        self._rows: dict[int, _Row] = {}
+        low, high = min(positions), max(positions)
+        self._low, self._high = low, high + 1
+        self._bottom = self._top = False
+        self._read(BranchCommit.objects.filter(branch=branch, position__gte=low, position__lte=high))
+
+    def _read(self, rows: Iterable[BranchCommit]) -> list[int]:
+        found = []
+        for position, commit_id, cells in rows.values_list("position", "commit_id", "commit__cells"):  # type: ignore[attr-defined]
+            self._rows[position] = _Row(position, commit_id, cells)
+            found.append(position)
+        return found
+
+    def down(self, position: int) -> Iterator[_Row]:
+        """Rows below `position`, newest first."""
+        position -= 1
+        while True:
+            if position < self._low and not self._more_below():
+                return
+            row = self._rows.get(position)
+            if row:
+                yield row
+            position -= 1
+
+    def up(self, position: int) -> Iterator[_Row]:
+        """Rows above `position`, oldest first."""
+        position += 1
+        while True:
+            if position >= self._high and not self._more_above():
+                return
+            row = self._rows.get(position)
+            if row:
+                yield row
+            position += 1
+
+    def between(self, low: int, high: int) -> Iterator[_Row]:
+        """Rows of low..high, both included; they have been read already."""
+        for position in range(low, high + 1):
+            row = self._rows.get(position)
+            if row:
+                yield row
+
+    def _more_below(self) -> bool:
+        if not self._bottom:
+            rows = BranchCommit.objects.filter(branch=self._branch, position__lt=self._low).order_by("-position")
+            self._bottom = not self._read(rows[:_CHUNK])
+            self._low -= _CHUNK
+        return not self._bottom
+
+    def _more_above(self) -> bool:
+        if not self._top:
+            rows = BranchCommit.objects.filter(branch=self._branch, position__gte=self._high).order_by("position")
+            self._top = not self._read(rows[:_CHUNK])
+            self._high += _CHUNK
+        return not self._top
+
+
+def refresh_streaks(batch: Batch) -> None:
+    """Find the streaks around the changed cells again, on every tracked branch that they sit on."""
+    if not batch.dirty_streaks:
+        return
+    jobs_of: dict[int, set[int]] = defaultdict(set)
+    for commit_id, job_id in batch.dirty_streaks:
+        jobs_of[commit_id].add(job_id)
+    places: dict[int, dict[int, int]] = defaultdict(dict)
+    for branch_id, commit_id, position in BranchCommit.objects.filter(
+        commit_id__in=jobs_of, branch__tracked=True
+    ).values_list("branch_id", "commit_id", "position"):
+        places[branch_id][commit_id] = position
+    branches = Branch.objects.filter(id__in=places)
+    default = batch.repository.default_branch
+    # A commit on several branches gets its verdicts from the default branch: it is refreshed last.
+    for branch in sorted(branches, key=lambda b: (b.name == default, b.name)):
+        _refresh_branch(batch, branch, places[branch.id], jobs_of)
+
+
+def _refresh_branch(batch: Batch, branch: Branch, places: dict[int, int], jobs_of: dict[int, set[int]]) -> None:
+    positions: dict[int, list[int]] = defaultdict(list)
+    for commit_id, position in places.items():
+        for job_id in jobs_of[commit_id]:
+            positions[job_id].append(position)
+    trunk = _Trunk(branch, places.values())
+    known: dict[int, list[Streak]] = defaultdict(list)
+    for streak in Streak.objects.filter(branch=branch, job_id__in=positions):
+        known[streak.job_id].append(streak)
+    jobs = Job.objects.in_bulk(list(positions))
+    for job_id in sorted(positions):
+        job = jobs.get(job_id)
+        if job and _may_matter(job, trunk, positions[job_id], known[job_id]):
+            _refresh_job(batch, branch, job, trunk, positions[job_id], known[job_id])
+
+
+def _may_matter(job: Job, trunk: _Trunk, positions: list[int], known: list[Streak]) -> bool:
+    """Green cells away from any streak change nothing: by far the most common case, answered without a query."""
+    low, high = min(positions), max(positions)
+    if any(row.char(job.column) in FAILING_CHARS for row in trunk.between(low, high)):
+        return True
+    return any(
+        (s.last_good is None or s.last_good <= high) and (s.first_good_after is None or s.first_good_after >= low)
+        for s in known
+    )
+
+
+def _refresh_job(
+    batch: Batch, branch: Branch, job: Job, trunk: _Trunk, positions: list[int], known: list[Streak]
+) -> None:
+    rows = _rows_between_successes(job, trunk, min(positions), max(positions))
+    low, high = rows[0].position, rows[-1].position
+    by_position = {row.position: row for row in rows}
+    cells = [StreakCell(row.position, LOOKS[row.char(job.column)].state) for row in rows]
+    found = find_streaks(cells)
+    old = {s.first_bad: s for s in known if s.first_bad <= high and s.last_bad >= low}
+    for streak in found:
+        commit_ids = [by_position[p].commit_id for p in streak.failing]
+        changes = _judge(batch, job, streak, commit_ids)
+        _write_streak(branch, job, streak, changes, old.pop(streak.first_bad, None))
+    Streak.objects.filter(id__in=[s.id for s in old.values()]).delete()
+
+
+def _rows_between_successes(job: Job, trunk: _Trunk, low: int, high: int) -> list[_Row]:
+    """Return the rows from the success below `low` to the success above `high`, oldest first."""
+    below, above = [], []
+    for row in trunk.down(low):
+        below.append(row)
+        if row.char(job.column) in GREEN_CHARS:
+            break
+    for row in trunk.up(high):
+        above.append(row)
+        if row.char(job.column) in GREEN_CHARS:
+            break
+    return [*reversed(below), *trunk.between(low, high), *above]
+
+
+def _judge(batch: Batch, job: Job, streak: core.Streak, commit_ids: Sequence[int]) -> list[int]:
+    """Write the verdicts of a streak's cells. Returns the positions where the cause changed."""
+    cells = {c.commit_id: c for c in Cell.objects.filter(job=job, commit_id__in=commit_ids)}
+    ordered = [cells[c] for c in commit_ids]
+    failures = {f.run_id: f for f in Failure.objects.filter(run_id__in=[c.run_id for c in ordered], rank=0)}
+    facts = [_trunk_cell(job, cell, failures.get(cell.run_id or 0)) for cell in ordered]
+    changed = []
+    for cell, verdict in zip(ordered, trunk_verdicts(facts), strict=True):
+        if _set_verdict(cell, verdict):
+            changed.append(cell)
+    Cell.objects.bulk_update(changed, ["verdict", "verdict_reason", "verdict_confidence"], batch_size=500)
+    write_characters(batch, {(c.commit_id, c.job_id): character_of(c) for c in changed})
+    return [streak.failing[i] for i in cause_changes(facts)]
+
+
+def _trunk_cell(job: Job, cell: Cell, failure: Failure | None) -> TrunkCell:
+    return TrunkCell(
+        state=State(cell.state).value,
+        flaky=cell.flaky,
+        category=failure.category if failure else None,
+        signature=failure.signature if failure else None,
+        generic=failure.generic if failure else False,
+        job=job.name,
+    )
+
+
+def _set_verdict(cell: Cell, verdict: TrunkVerdict) -> bool:
+    before = (cell.verdict, cell.verdict_reason, cell.verdict_confidence)
+    cell.verdict, cell.verdict_reason = verdict.label or "", verdict.reason
+    cell.verdict_confidence = verdict.confidence
+    return before != (cell.verdict, cell.verdict_reason, cell.verdict_confidence)
+
+
+def _write_streak(branch: Branch, job: Job, streak: core.Streak, changes: list[int], row: Streak | None) -> None:
+    values = {
+        "last_bad": streak.last_bad,
+        "last_good": streak.last_good,
+        "first_good_after": streak.first_good_after,
+        "length": streak.length,
+        "changes": changes,
+    }
+    if row is None:
+        Streak.objects.create(branch=branch, job=job, first_bad=streak.first_bad, **values)
+    elif any(getattr(row, name) != value for name, value in values.items()):
+        Streak.objects.filter(pk=row.pk).update(**values)

@@ -1,0 +1,49 @@
+"""Celery's shells: ids in, a service called. Every task is safe to run twice."""
+
+from celery import shared_task
+
+from hud.models import Run
+from hud.services import inbox, logs
+from hud.services.github import github_client
+from hud.services.ingest import Applied
+
+
+@shared_task(name="hud.tasks.ingest_inbox")
+def ingest_inbox() -> int:
+    """Work on what waits in the inbox."""
+    return inbox.drain(follow_up)
+
+
+@shared_task(name="hud.tasks.fetch_log")
+def fetch_log(run_id: int) -> None:
+    """Fetch and classify one run's log."""
+    with github_client() as client:
+        logs.fetch_log(run_id=run_id, client=client)
+
+
+@shared_task(name="hud.tasks.classify_again")
+def classify_again(run_id: int) -> None:
+    """Classify one run anew from what is stored."""
+    logs.classify_again(Run.objects.get(pk=run_id))
+
+
+@shared_task(name="hud.tasks.sweep")
+def sweep() -> None:
+    """Take up what a lost message or a killed worker left behind."""
+    inbox.nudge(ingest_inbox.delay)
+    for run_id in logs.due_logs():
+        fetch_log.delay(run_id)
+
+
+@shared_task(name="hud.tasks.forget_old_items")
+def forget_old_items() -> int:
+    """Delete inbox items that were done long ago."""
+    return inbox.forget_old_items()
+
+
+def follow_up(applied: Applied) -> None:
+    """Queue the work that follows from applied facts; called after the commit."""
+    for run_id in applied.logs_wanted:
+        fetch_log.delay(run_id)
+    for run_id in applied.classify_again:
+        classify_again.delay(run_id)
