@@ -107,12 +107,14 @@ def test_a_log_past_its_limit_keeps_head_and_tail_and_its_line_numbers(log, size
         assert stored.cut.first_line == kept_head.count(b"\n") + 1
         assert stored.cut.last_line == log[: len(log) - len(kept_tail) - 1].count(b"\n") + 1
     lines = expected_lines(log)
+    aligned = expected_lines(b"".join(store.aligned(stored.key)))
+    gone = range(stored.cut.first_line, stored.cut.last_line + 1) if stored.cut else ()
+    assert all(line == lines[number - 1] for number, line in enumerate(aligned, 1) if number not in gone)
     shown = store.read_lines(stored.key, 1, 1000)
     assert all(line.cut or line.raw == lines[line.number - 1] for line in shown)
     assert all(line.raw in lines[line.number - 1] for line in shown)
     numbers = [line.number for line in shown]
-    missing = set(range(1, len(lines) + 1)) - set(numbers)
-    assert missing <= (set(range(stored.cut.first_line, stored.cut.last_line + 1)) if stored.cut else set())
+    assert set(range(1, len(lines) + 1)) - set(numbers) <= set(gone)
 
 
 def take_head(segments):
@@ -304,6 +306,14 @@ def test_segments_know_their_lines_for_reading_the_log_again():
         (98, b"line 98\nline 99\n", True),
         (100, b"line 100\n", False),
     ]
+
+
+def test_a_cut_log_is_read_again_with_its_line_numbers():
+    store = small_store()
+    stored = put(store, numbered(100), max_bytes=100, head_bytes=16, tail_bytes=16)
+    lines = b"".join(store.aligned(stored.key)).split(b"\n")
+    assert len(lines) == 101
+    assert (lines[2], lines[3], lines[96], lines[97]) == (b"line 3", b"", b"", b"line 98")
 
 
 def test_the_names_of_objects_begin_with_the_key(store, storage):

@@ -19,6 +19,7 @@ from hud.clients.logstore.writer import FrameSize, Limits, LogWriter
 MOST_LINES = 2000
 """As many lines `read_lines` gives at a time; with LINE_BYTES this bounds its answer to 32 MB."""
 LINE_BYTES = 16 * 1024
+_FILL_LINES = 64 * 1024
 _BATCH_BYTES = 4 * 1024 * 1024  # read at a time when a log is read through
 
 
@@ -90,6 +91,16 @@ class LogStore:
             ended = segment.raw.endswith(b"\n")
         if log.cut and not noted:
             yield _note(log.cut, ended)
+
+    def aligned(self, key: str) -> Iterator[bytes]:
+        """Yield the log with an empty line for each line left out: every line read from it has its original number."""
+        next_line = 1  # the line that the next byte belongs to
+        for segment in self.segments(key):
+            missing = segment.first_line - next_line
+            for start in range(0, missing, _FILL_LINES):
+                yield b"\n" * min(_FILL_LINES, missing - start)
+            yield segment.raw
+            next_line = segment.first_line + segment.raw.count(b"\n")
 
     def search(
         self,
