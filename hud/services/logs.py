@@ -252,7 +252,7 @@ def classify_again(run: Run) -> None:
     log = Log.objects.filter(run=run).first()
     classification = _Classification()
     if log and log.status == Log.Status.STORED:
-        with closing(log_store().raw(log.key)) as chunks:
+        with closing(log_store().aligned(log.key)) as chunks:
             for chunk in chunks:
                 classification.feed(chunk)
     failures = classification.finish(run)
