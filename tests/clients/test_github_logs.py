@@ -26,7 +26,7 @@ from hud.clients.github import (
 )
 from hud.clients.github.logs import CHUNK_BYTES
 from tests.clients.conftest import TOKEN, Clock
-from tests.fakes.github import BlobHost, FakeGitHub, FakeRepository, Scripted
+from tests.fakes.github import BlobHost, FakeGitHub, FakeRepository, Scripted, recorded_repository
 
 Connect = Callable[..., GitHubClient]
 REPO = "brindle/kestrel"
@@ -136,6 +136,20 @@ def test_the_field_case_s_inside_place_is_refused(shared_data: Path, github: Fak
     github.script(PATH, at(location))
     with pytest.raises(RedirectRefused, match=r"169\.254\.169\.254 .*LOG_HOSTS"):
         read(client)
+
+
+def test_a_recorded_log_is_read_from_the_host_that_github_names(
+    shared_data: Path, github: FakeGitHub, blob: BlobHost, client: GitHubClient
+) -> None:
+    ozone = github.add(
+        recorded_repository(shared_data / "github" / "ozone", "apache/ozone", id=212382406, branch="master")
+    )
+    job_id = min(int(path.name.split(".")[0]) for path in (shared_data / "github/ozone/logs").iterdir())
+    github.blob_url = lambda number: f"{blob.url}/{number}?sig=one"
+    blob.blobs[f"/{job_id}"] = Scripted(200, ozone.logs.get(job_id))
+    with client.job_log("apache/ozone", job_id) as pieces:
+        assert b"".join(pieces) == ozone.logs.get(job_id)
+    assert "authorization" not in blob.requests[0].headers
 
 
 def test_a_configured_host_may_lie_inside(github: FakeGitHub, blob: BlobHost, connect: Connect) -> None:
