@@ -1,0 +1,347 @@
+"""What the neighbours of a failure prove, and what they don't.
+
+Each function answers for one failure with a Finding, or with None where the evidence excuses nothing. Look-alikes that
+don't count leave a note, so that the page can say why.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+
+from classifier.verdict import jobs
+from classifier.verdict.chances import wilson_lower_bound
+from classifier.verdict.model import Failure, Label, Run, Scenario
+from classifier.verdict.sameness import has_same_failures, is_bare, is_covered
+from classifier.verdict.timeline import RED_STATES, State, Timeline, TrunkCommit, author_key, says_something
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What excuses one failure (or that nothing does), in a sentence, with the runs that show it."""
+
+    label: Label
+    reason: str
+    confidence: float
+    runs: tuple[str, ...] = ()
+
+
+@dataclass
+class Evidence:
+    """The evidence of one scenario, put in order once and asked for each failure."""
+
+    scenario: Scenario
+    timeline: Timeline
+    notes: Counter[str] = field(default_factory=Counter)
+
+    def __post_init__(self) -> None:
+        run = self.scenario.run
+        self.own_changes = frozenset({run.change or f"commit {run.commit}", *self.scenario.related_changes})
+        self.base_age = self._base_age()
+
+    def _base_age(self) -> timedelta | None:
+        """From the base's commit to the push of the run; None where either is not known."""
+        base, pushed = self.scenario.base, self.scenario.run.pushed_at
+        if base is None or base.committed_at is None or pushed is None:
+            return None
+        return pushed - base.committed_at
+
+    @property
+    def authors_needed(self) -> int | None:
+        """How many other authors a look-alike takes: one on a fresh base, two on an older one; None: never."""
+        settings = self.scenario.settings
+        if self.base_age is None or self.base_age > timedelta(days=settings.base_max_days):
+            return None
+        return 1 if self.base_age <= timedelta(days=settings.base_fresh_days) else 2
+
+    # Before the change
+
+    def before(self, failure: Failure) -> Finding | None:
+        """The nearest commit at or before the base that says something about this failure decides.
+
+        On the base itself that is direct evidence, and for a commit of trunk so it is on any commit before it. For a
+        pull request a red before the base is a look-alike like others.
+        """
+        path = self.timeline.up_to_base(self.scenario.run.seen_at)
+        states = [(commit, self.timeline.state(commit, failure)) for commit in path]
+        at = next((index for index, (_, state) in enumerate(states) if state != "none"), None)
+        if at is None:
+            return None
+        commit, state = states[at]
+        is_direct = self.timeline.is_on_trunk or commit is self.timeline.base
+        if state in ("green", "other") or self._is_no_alibi(failure, commit, state):
+            return None
+        if state == "flip":
+            return self._flipped(failure, commit) if is_direct else None
+        red = _red_commits(states[at:])
+        if not is_direct and not self._counts_as_look_alike(red):
+            return None
+        return self._broken_before(failure, commit, red)
+
+    def _broken_before(self, failure: Failure, commit: TrunkCommit, red: list[TrunkCommit]) -> Finding:
+        shown = commit.failing_so(failure)
+        is_base = commit is self.timeline.base
+        where = f"trunk at {_short(commit)}"
+        if is_base:
+            where = f"the {'parent' if self.timeline.is_on_trunk else 'base'} commit {_short(commit)}"
+        if not any(jobs.is_same_job(run.job, self.scenario.run.job) for run in shown):
+            reason = f"The sibling configuration {shown[0].job} failed the same way on {where}, before this change."
+            return Finding("broken_trunk", reason, 0.75, _ids(shown))
+        since = "" if len(red) < 2 else f", and on trunk since {_short(red[-1])} at the latest"
+        reason = f"The same failure was on {where}{since}, before this change."
+        return Finding("broken_trunk", reason, 0.95 if is_base else 0.85, _ids(shown))
+
+    def _flipped(self, failure: Failure, commit: TrunkCommit) -> Finding:
+        """The base gave both results for this failure: known to flip."""
+        passed = tuple(run for run in commit.runs if run.is_green)
+        reason = (
+            f"{_short(commit)} before this change failed the same way and passed on another attempt: known to flip."
+        )
+        return Finding("flaky", reason, 0.85, _ids((*commit.failing_so(failure), *passed)))
+
+    def _is_no_alibi(self, failure: Failure, commit: TrunkCommit, state: State) -> bool:
+        """A red of a sibling against a green of the job itself, or one that this change brought to trunk."""
+        if state == "sibling" and self._own_green_since(commit, failure):
+            self.notes["the job itself was green there, only a sibling configuration was red"] += 1
+            return True
+        if self._brought_by_this_change(failure, commit):
+            self.notes["it was first seen on trunk where this very change had landed"] += 1
+            return True
+        return False
+
+    def _own_green_since(self, commit: TrunkCommit, failure: Failure) -> bool:
+        since = commit.at
+        return any(
+            self.timeline.state(other, failure) == "green"
+            for other in (*self.timeline.commits, *self.timeline.undated)
+            if since is None or other.at is None or other.at >= since
+        )
+
+    def _brought_by_this_change(self, failure: Failure, red: TrunkCommit) -> bool:
+        """An earlier landing of this change stands at or before the red, and trunk had not been failing so already.
+        Greens after the landing don't clear it: it may have been reverted, or its failure may come and go."""
+        commits = self.timeline.commits
+        return any(
+            not self._was_failing_already(commits[:index], failure)
+            for index, landing in enumerate(commits)
+            if landing.change in self.own_changes and (red.at is None or _is_not_after(landing, red.at))
+        ) or any(commit.change in self.own_changes for commit in (*self.timeline.undated, red))
+
+    def _was_failing_already(self, earlier: Sequence[TrunkCommit], failure: Failure) -> bool:
+        """The nearest commit before, of another change, that says something failed this way."""
+        for commit in reversed(earlier):
+            state = self.timeline.state(commit, failure)
+            if commit.change not in self.own_changes and state != "none":
+                return state in RED_STATES
+        return False
+
+    # Trunk as a look-alike
+
+    def after(self, failure: Failure) -> Finding | None:
+        """A red that entered trunk after the base, by other people's changes. Only for pull requests: what comes after
+        a commit on trunk may come from it. A red that was repaired before the push is a thing of the past."""
+        if self.timeline.is_on_trunk or any(
+            self.timeline.state(one, failure) == "green" for one in self.timeline.undated
+        ):
+            return None
+        later = [(commit, self.timeline.state(commit, failure)) for commit in self.timeline.after_base()]
+        red = [
+            commit
+            for index, (commit, state) in enumerate(later)
+            if state in RED_STATES
+            and not self._ended_before_push(later[index + 1 :])
+            and not self._is_no_alibi(failure, commit, state)
+        ]
+        if not self._counts_as_look_alike(red):
+            return None
+        reason = f"Trunk has the same failure since {_short(red[0])}, which came after the base and is another change."
+        runs = (run for commit in red for run in commit.failing_so(failure))
+        return Finding("broken_trunk", reason, 0.8 if len(red) > 1 else 0.7, _ids(runs))
+
+    def _ended_before_push(self, later: Sequence[tuple[TrunkCommit, State]]) -> bool:
+        pushed = self.scenario.run.seen_at
+        return any(
+            state in ("green", "other", "flip") and pushed is not None and commit.at is not None and commit.at <= pushed
+            for commit, state in later
+        )
+
+    def _counts_as_look_alike(self, red: Iterable[TrunkCommit]) -> bool:
+        """Enough other authors among the commits inside the window, for the age of the base."""
+        mine = author_key(self.scenario.run)
+        authors: set[str] = set()
+        for commit in red:
+            if commit.change in self.own_changes:
+                continue
+            if not self._is_near(commit.at):
+                self.notes["it is too far away in time"] += 1
+            elif mine is None or not commit.authors or mine in commit.authors:
+                self.notes["it is from the same author, or the author is not known"] += 1
+            else:
+                authors |= commit.authors
+        return self._are_enough(authors)
+
+    def _are_enough(self, authors: set[str]) -> bool:
+        if not authors:
+            return False
+        needed = self.authors_needed
+        if needed is None:
+            self.notes["the base is too old, or its age is not known"] += 1
+        elif len(authors) < needed:
+            self.notes[f"the base is {_days(self.base_age)} old, which takes {needed} different authors"] += 1
+        return needed is not None and len(authors) >= needed
+
+    def _is_near(self, moment: datetime | None) -> bool:
+        mine = self.scenario.run.seen_at
+        return mine is not None and moment is not None and abs(moment - mine) <= self.scenario.settings.window
+
+    # Flakiness
+
+    def declared_flaky(self, failure: Failure) -> Finding | None:
+        """People declared every test that failed here flaky: whole ids, no prefixes."""
+        known = set(self.scenario.declared.known_flaky_tests)
+        tests = failure.tests or tuple(text for text in failure.captures if text in known)
+        if not tests or not set(tests) <= known:
+            return None
+        return Finding("flaky", f"People declared {_list(tests)} flaky.", 0.85)
+
+    def flips_often(self, failure: Failure) -> Finding | None:
+        """Every failing test is known to flip: the rate's lower bound, for its sample size, reaches the setting."""
+        settings = self.scenario.settings
+        rates = {rate.test: rate for rate in self.scenario.flip_rates}
+        found = [rates[test] for test in failure.tests if test in rates]
+        bounds = [wilson_lower_bound(rate.flips, rate.samples) for rate in found]
+        if not found or len(found) < len(set(failure.tests)):
+            return None
+        if any(rate.flips < settings.min_flips for rate in found) or min(bounds) < settings.min_flip_rate:
+            return None
+        worst = min(found, key=lambda rate: (wilson_lower_bound(rate.flips, rate.samples), rate.test))
+        reason = (
+            f"{worst.test} is known to flip: {worst.flips} of {worst.samples} commits gave both results"
+            f" (at least {min(bounds):.1%}, with 95 % confidence)."
+        )
+        return Finding("flaky", reason, 0.75)
+
+    def elsewhere(self, failures: Sequence[Failure], explained_tests: frozenset[str]) -> Finding | None:
+        """Other people's unrelated changes failed in exactly these ways, in the same job."""
+        if not failures or any(is_bare(failure) for failure in failures):
+            return None
+        found = [run for run in self.scenario.elsewhere if self._is_look_alike(run, failures, explained_tests)]
+        authors = {author for author in (author_key(run) for run in found) if author}
+        if not self._are_enough(authors):
+            return None
+        if self._fails_in_other_jobs(failures):
+            self.notes["the same failure is in other jobs of this change, and chance does not strike twice"] += len(
+                found
+            )
+            return None
+        changes = len({run.change for run in found})
+        reason = (
+            f"The same failure is on {_count(changes, 'unrelated change')} of {_count(len(authors), 'other author')},"
+            f" on a base that is {_days(self.base_age)} old."
+        )
+        return Finding("flaky", reason, min(0.9, 0.65 + 0.08 * len(authors)), _ids(found))
+
+    def _fails_in_other_jobs(self, failures: Sequence[Failure]) -> bool:
+        """Another job of this change failed the same way, its commands aside."""
+        mine = self.scenario.run
+        bare = [replace(failure, context=()) for failure in failures]
+        for run in self.scenario.same_change:
+            if not run.is_red or jobs.is_same_job(run.job, mine.job):
+                continue
+            theirs = replace(run, failures=tuple(replace(one, context=()) for one in run.known_failures))
+            if any(is_covered(failure, theirs) for failure in bare):
+                return True
+        return False
+
+    def _is_look_alike(self, run: Run, failures: Sequence[Failure], explained_tests: frozenset[str]) -> bool:
+        mine = self.scenario.run
+        if not run.is_red or not jobs.is_same_job(run.job, mine.job) or run.commit == mine.commit:
+            return False
+        if not has_same_failures(failures, explained_tests, run):
+            if says_something(run):
+                self.notes["it is another failure"] += 1
+            return False
+        why_not = self._why_no_look_alike(run)
+        if why_not:
+            self.notes[why_not] += 1
+        return why_not is None
+
+    def _why_no_look_alike(self, run: Run) -> str | None:
+        mine = self.scenario.run
+        if mine.change is None or run.change is None or run.change in self.own_changes:
+            return "it is of the same change, or the change is not known"
+        if author_key(mine) is None or author_key(run) in (None, author_key(mine)):
+            return "it is from the same author, or the author is not known"
+        if not self._is_near(run.seen_at):
+            return "it is too far away in time"
+        if self._came_after_landing(run):
+            return "it came after this change had landed"
+        return None
+
+    def _came_after_landing(self, run: Run) -> bool:
+        """The run may have this change inside: it was pushed after the change had come to trunk."""
+        if self.timeline.is_on_trunk:
+            landed = [self.scenario.run.seen_at]
+        else:
+            commits = (*self.timeline.commits, *self.timeline.undated)
+            landed = [commit.at for commit in commits if commit.change in self.own_changes]
+        return any(at is None or run.seen_at is None or run.seen_at >= at for at in landed)
+
+    # Was the job ever seen without this failure?
+
+    def ran_before(self) -> tuple[str, ...]:
+        """Runs of this job on the base, on trunk or on other changes that say something of the code: greens if any."""
+        own = [run for commit in (*self.timeline.commits, *self.timeline.undated) for run in commit.runs]
+        if self.timeline.base and self.timeline.base.at is None:
+            own += self.timeline.base.runs
+        own += [
+            run for run in self.scenario.elsewhere if run.is_green and jobs.is_same_job(run.job, self.scenario.run.job)
+        ]
+        greens = [run for run in own if run.is_green]
+        return _ids(greens or [run for run in own if run.is_red and says_something(run)])
+
+    @property
+    def base_is_green(self) -> bool:
+        base = self.timeline.base
+        return base is not None and any(run.is_green for run in base.runs)
+
+
+def _red_commits(streak: Sequence[tuple[TrunkCommit, State]]) -> list[TrunkCommit]:
+    """Newest first: the red commits up to the first that says otherwise."""
+    red = []
+    for commit, state in streak:
+        if state in RED_STATES:
+            red.append(commit)
+        elif state != "none":
+            break
+    return red
+
+
+def _is_not_after(commit: TrunkCommit, moment: datetime) -> bool:
+    return commit.at is not None and commit.at <= moment
+
+
+def _ids(runs: Iterable[Run]) -> tuple[str, ...]:
+    return tuple(sorted({run.id for run in runs}))
+
+
+def _short(commit: TrunkCommit) -> str:
+    return commit.commit[:10]
+
+
+def _list(names: Sequence[str]) -> str:
+    shown = ", ".join(name[:120] for name in sorted(names)[:3])
+    return shown if len(names) <= 3 else f"{shown} and {len(names) - 3} more"
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}" if number == 1 else f"{number} {what}s"
+
+
+def _days(age: timedelta | None) -> str:
+    if age is None:
+        return "unknown days"
+    days = age / timedelta(days=1)
+    return "less than a day" if days < 1 else _count(int(days), "day")

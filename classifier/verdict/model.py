@@ -1,0 +1,174 @@
+"""The engine's plain data: what a scenario holds and what a verdict says. Times are aware datetimes in UTC."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any, Literal
+
+from classifier.signatures import signature_of
+
+ENGINE_VERSION = 1
+"""Raised when the same evidence would give another verdict."""
+
+Label = Literal["regression", "broken_trunk", "flaky", "infra", "unstable", "cancelled", "unknown"]
+Action = Literal["fix", "rerun", "wait", "ignore", "look"]
+
+EXCUSES: frozenset[str] = frozenset({"broken_trunk", "flaky"})
+"""Labels that take the blame off a change; only so many are allowed on one."""
+
+FAILED_CONCLUSIONS = frozenset({"failure", "timed_out", "startup_failure"})
+STOPPED_CONCLUSIONS = frozenset({"cancelled", "stale"})
+PENDING_CONCLUSIONS = frozenset({"", "queued", "waiting", "requested", "pending", "in_progress", "action_required"})
+
+
+@dataclass(frozen=True)
+class Failure:
+    """One classified cause. `signature` is None where it has to be computed from rule and captures.
+
+    `tests` are whole test ids, `context` the commands that led there, nearest first.
+    """
+
+    rule: str
+    category: str = "unknown"
+    captures: tuple[str, ...] = ()
+    signature: str | None = None
+    generic: bool = False
+    line: str = ""
+    context: tuple[str, ...] = ()
+    tests: tuple[str, ...] = ()
+
+    @property
+    def computed_signature(self) -> str:
+        return signature_of(self.rule, self.captures)
+
+    @property
+    def is_infra(self) -> bool:
+        return self.category.startswith("infra_")
+
+
+@dataclass(frozen=True)
+class Run:
+    """One attempt of a job on a commit.
+
+    `failures` are ranked, the first is the primary; empty: no rule matched; None: the classifier gave nothing back.
+    `change` is the pull request (the same when it lands, is reverted and lands again), None where nobody knows.
+    """
+
+    id: str
+    job: str
+    conclusion: str
+    commit: str
+    change: str | None = None
+    author: str | None = None
+    pushed_at: datetime | None = None
+    completed_at: datetime | None = None
+    runner: str | None = None
+    has_log: bool | None = None
+    failures: tuple[Failure, ...] | None = ()
+
+    @property
+    def is_red(self) -> bool:
+        return self.conclusion in FAILED_CONCLUSIONS
+
+    @property
+    def is_green(self) -> bool:
+        return self.conclusion == "success"
+
+    @property
+    def known_failures(self) -> tuple[Failure, ...]:
+        return self.failures or ()
+
+    @property
+    def seen_at(self) -> datetime | None:
+        """When its commit came (push), or failing that when it ended."""
+        return self.pushed_at or self.completed_at
+
+
+@dataclass(frozen=True)
+class Base:
+    """The merge base of a pull request, or the parent of a commit on trunk. `runs` may hold sibling configurations."""
+
+    commit: str | None = None
+    committed_at: datetime | None = None
+    runs: tuple[Run, ...] = ()
+
+
+@dataclass(frozen=True)
+class Declared:
+    """What people said: jobs (with or without shard and runner), whole test ids, jobs switched off by a label."""
+
+    unstable_jobs: tuple[str, ...] = ()
+    known_flaky_tests: tuple[str, ...] = ()
+    suppressed_by_labels: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class FlipRate:
+    """How often a test gave both results on one commit: `flips` of `samples` commits."""
+
+    test: str
+    flips: int
+    samples: int
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Days are 24 hours. `window_days`: a look-alike further away in time, before or after, is none."""
+
+    base_fresh_days: float = 3
+    base_max_days: float = 7
+    max_excused: int = 10
+    window_days: float = 7
+    min_flips: int = 2
+    min_flip_rate: float = 0.01
+    mass_jobs: int = 5
+    mass_minutes: float = 15
+
+    @property
+    def window(self) -> timedelta:
+        return timedelta(days=self.window_days)
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """A failed run with all evidence gathered for it. The lists are in no order, and a run may stand in two of them.
+
+    `related_changes` are changes that share code with this one (a stack, a cherry-pick): no alibi either.
+    """
+
+    run: Run
+    base: Base | None = None
+    same_commit: tuple[Run, ...] = ()
+    trunk: tuple[Run, ...] = ()
+    elsewhere: tuple[Run, ...] = ()
+    same_change: tuple[Run, ...] = ()
+    declared: Declared = field(default_factory=Declared)
+    settings: Settings = field(default_factory=Settings)
+    flip_rates: tuple[FlipRate, ...] = ()
+    related_changes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Whose fault it is, whether it blocks a merge and what to do. `evidence` are ids of runs; 0 < confidence <= 1."""
+
+    label: Label
+    blocks_merge: bool
+    action: Action
+    reason: str
+    confidence: float
+    evidence: tuple[str, ...] = ()
+    engine_version: int = ENGINE_VERSION
+
+    def as_dict(self) -> dict[str, Any]:
+        """The contract's JSON."""
+        return {
+            "verdict": self.label,
+            "blocks_merge": self.blocks_merge,
+            "action": self.action,
+            "reason": self.reason,
+            "confidence": round(self.confidence, 3),
+            "evidence": list(self.evidence),
+            "engine_version": self.engine_version,
+        }

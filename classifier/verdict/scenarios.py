@@ -1,0 +1,183 @@
+"""Reading a scenario from JSON. Errors name the field: `trunk[3].failures[0].rule must be text, not null`."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from typing import Any, TypeVar
+
+from classifier.verdict.model import Base, Declared, Failure, FlipRate, Run, Scenario, Settings
+
+T = TypeVar("T")
+
+
+class ScenarioError(ValueError):
+    """The JSON is not a scenario; the message names the field."""
+
+
+def scenario_from(data: object) -> Scenario:
+    """Raises ScenarioError. Unknown fields are ignored, absent and null are the same. On a red run an absent list of
+    `failures` (the classifier gave nothing back) is not an empty one (no rule matched)."""
+    fields = _mapping(data, "scenario")
+    if fields.get("run") is None:
+        raise ScenarioError("run is missing")
+    base = fields.get("base")
+    return Scenario(
+        run=_run(fields["run"], "run"),
+        base=None if base is None else _base(base),
+        same_commit=_list(fields, "same_commit", "same_commit", _run),
+        trunk=_list(fields, "trunk", "trunk", _run),
+        elsewhere=_list(fields, "elsewhere", "elsewhere", _run),
+        same_change=_list(fields, "same_change", "same_change", _run),
+        declared=_declared(_mapping(fields.get("declared") or {}, "declared")),
+        settings=_settings(_mapping(fields.get("settings") or {}, "settings")),
+        flip_rates=_list(fields, "flip_rates", "flip_rates", _flip_rate),
+        related_changes=_list(fields, "related_changes", "related_changes", _text_at),
+    )
+
+
+def _run(data: object, at: str) -> Run:
+    fields = _mapping(data, at)
+    failures = None if fields.get("failures") is None else _list(fields, "failures", f"{at}.failures", _failure)
+    conclusion = _optional_text(fields, "conclusion", at) or ""
+    if failures is None and conclusion == "success":
+        failures = ()
+    return Run(
+        id=_name(fields, "id", at),
+        job=_name(fields, "job", at),
+        conclusion=conclusion,
+        commit=_optional_text(fields, "commit", at) or "",
+        change=_optional_text(fields, "change", at),
+        author=_optional_text(fields, "author", at),
+        pushed_at=_time(fields, "pushed_at", at),
+        completed_at=_time(fields, "completed_at", at),
+        runner=_optional_text(fields, "runner", at),
+        has_log=_flag(fields, "has_log", at),
+        failures=failures,
+    )
+
+
+def _failure(data: object, at: str) -> Failure:
+    fields = _mapping(data, at)
+    return Failure(
+        rule=_optional_text(fields, "rule", at) or "",
+        category=_optional_text(fields, "category", at) or "unknown",
+        captures=_list(fields, "captures", f"{at}.captures", _text_at),
+        signature=_optional_text(fields, "signature", at) or None,
+        generic=_flag(fields, "generic", at) or False,
+        line=_optional_text(fields, "line", at) or "",
+        context=_list(fields, "context", f"{at}.context", _text_at),
+        tests=_list(fields, "tests", f"{at}.tests", _text_at),
+    )
+
+
+def _base(data: object) -> Base:
+    fields = _mapping(data, "base")
+    return Base(
+        commit=_optional_text(fields, "commit", "base"),
+        committed_at=_time(fields, "committed_at", "base"),
+        runs=_list(fields, "runs", "base.runs", _run),
+    )
+
+
+def _declared(fields: Mapping[str, Any]) -> Declared:
+    return Declared(
+        unstable_jobs=_list(fields, "unstable_jobs", "declared.unstable_jobs", _text_at),
+        known_flaky_tests=_list(fields, "known_flaky_tests", "declared.known_flaky_tests", _text_at),
+        suppressed_by_labels=_list(fields, "suppressed_by_labels", "declared.suppressed_by_labels", _text_at),
+    )
+
+
+def _flip_rate(data: object, at: str) -> FlipRate:
+    fields = _mapping(data, at)
+    return FlipRate(_name(fields, "test", at), int(_number(fields, "flips", at)), int(_number(fields, "samples", at)))
+
+
+def _settings(fields: Mapping[str, Any]) -> Settings:
+    usual = Settings()
+    return Settings(
+        base_fresh_days=_number(fields, "base_fresh_days", "settings", usual.base_fresh_days),
+        base_max_days=_number(fields, "base_max_days", "settings", usual.base_max_days),
+        max_excused=int(_number(fields, "max_excused", "settings", usual.max_excused)),
+        window_days=_number(fields, "window_days", "settings", usual.window_days),
+        min_flips=int(_number(fields, "min_flips", "settings", usual.min_flips)),
+        min_flip_rate=_number(fields, "min_flip_rate", "settings", usual.min_flip_rate),
+        mass_jobs=int(_number(fields, "mass_jobs", "settings", usual.mass_jobs)),
+        mass_minutes=_number(fields, "mass_minutes", "settings", usual.mass_minutes),
+    )
+
+
+def _mapping(data: object, at: str) -> Mapping[str, Any]:
+    if not isinstance(data, dict):
+        raise ScenarioError(f"{at} must be an object, not {_kind(data)}")
+    return data
+
+
+def _list(fields: Mapping[str, Any], name: str, at: str, read: Callable[[object, str], T]) -> tuple[T, ...]:
+    items = fields.get(name)
+    if items is None:
+        return ()
+    if not isinstance(items, list):
+        raise ScenarioError(f"{at} must be a list, not {_kind(items)}")
+    return tuple(read(item, f"{at}[{number}]") for number, item in enumerate(items))
+
+
+def _text_at(value: object, at: str) -> str:
+    if not isinstance(value, str):
+        raise ScenarioError(f"{at} must be text, not {_kind(value)}")
+    return value
+
+
+def _name(fields: Mapping[str, Any], name: str, at: str) -> str:
+    """Text that must be there; a whole number is taken as text (ids)."""
+    value = fields.get(name)
+    if isinstance(value, int) and not isinstance(value, bool):
+        return str(value)
+    text = _text_at(value, f"{at}.{name}")
+    if not text:
+        raise ScenarioError(f"{at}.{name} is empty")
+    return text
+
+
+def _optional_text(fields: Mapping[str, Any], name: str, at: str) -> str | None:
+    value = fields.get(name)
+    return None if value is None else _text_at(value, f"{at}.{name}")
+
+
+def _flag(fields: Mapping[str, Any], name: str, at: str) -> bool | None:
+    value = fields.get(name)
+    if value is not None and not isinstance(value, bool):
+        raise ScenarioError(f"{at}.{name} must be true or false, not {_kind(value)}")
+    return value
+
+
+def _number(fields: Mapping[str, Any], name: str, at: str, usual: float | None = None) -> float:
+    value = fields.get(name)
+    if value is None and usual is not None:
+        return usual
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value) or value < 0:
+        raise ScenarioError(f"{at}.{name} must be a number from 0 up, not {_kind(value)}")
+    return value
+
+
+def _time(fields: Mapping[str, Any], name: str, at: str) -> datetime | None:
+    """ISO 8601; a time without a zone is UTC."""
+    text = _optional_text(fields, name, at)
+    if not text:
+        return None
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError as error:
+        raise ScenarioError(f"{at}.{name} must be a time in ISO 8601, not {text[:40]!r}") from error
+    try:
+        return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+    except OverflowError as error:
+        raise ScenarioError(f"{at}.{name} is out of range: {text[:40]!r}") from error
+
+
+def _kind(value: object) -> str:
+    if value is None:
+        return "null"
+    names = {bool: "true or false", int: "a number", float: "a number", str: "text", list: "a list", dict: "an object"}
+    return names.get(type(value), type(value).__name__)

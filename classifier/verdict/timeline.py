@@ -1,0 +1,154 @@
+"""Trunk as one run's job sees it: its commits in order, and for a failure the state of the job on each of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Literal
+
+from classifier.verdict import jobs
+from classifier.verdict.model import Failure, Run, Scenario
+from classifier.verdict.sameness import is_covered, significant
+
+State = Literal["same", "sibling", "flip", "green", "other", "none"]
+"""What a commit says about a failure of a job: the job failed the same way (`same`), or only a sibling configuration
+did (`sibling`), or it failed so and passed (`flip`), or passed (`green`), or failed in another way (`other`)."""
+
+RED_STATES: frozenset[State] = frozenset({"same", "sibling"})
+
+
+@dataclass(frozen=True)
+class TrunkCommit:
+    """One commit of trunk with the runs on it: of this job (all shards), and of its sibling configurations."""
+
+    commit: str
+    at: datetime | None
+    runs: tuple[Run, ...]
+    siblings: tuple[Run, ...] = ()
+
+    @property
+    def change(self) -> str:
+        """The change that landed here; a commit without a known one is its own change."""
+        return next((run.change for run in (*self.runs, *self.siblings) if run.change), f"commit {self.commit}")
+
+    @property
+    def authors(self) -> frozenset[str]:
+        runs = (*self.runs, *self.siblings)
+        return frozenset(author for author in (author_key(run) for run in runs) if author is not None)
+
+    def state(self, failure: Failure, job: str) -> State:
+        same = [run for run in self.runs if run.is_red and is_covered(failure, run)]
+        if same:
+            return "flip" if all(_passed_too(run, self.runs) for run in same) else "same"
+        if _is_green(self.runs, job):
+            return "green"
+        if any(run.is_red and jobs.is_same_shard(run.job, job) and says_something(run) for run in self.runs):
+            return "other"
+        return "sibling" if self._red_siblings(failure) else "none"
+
+    def failing_so(self, failure: Failure) -> tuple[Run, ...]:
+        """The runs behind `same`, `flip` or `sibling`."""
+        own = tuple(run for run in self.runs if run.is_red and is_covered(failure, run))
+        return own or self._red_siblings(failure)
+
+    def _red_siblings(self, failure: Failure) -> tuple[Run, ...]:
+        return tuple(
+            run
+            for run in self.siblings
+            if run.is_red and is_covered(failure, run) and not _passed_too(run, self.siblings)
+        )
+
+
+def says_something(run: Run) -> bool:
+    """The run is red for a reason in the code. Infrastructure, generic lines and silence say nothing of it."""
+    told = significant(run)
+    return bool(told) and not told[0].is_infra
+
+
+def author_key(run: Run) -> str | None:
+    """People are compared without regard to case and outer spaces; None where the author is not known."""
+    return (run.author or "").strip().casefold() or None
+
+
+def _passed_too(run: Run, others: Iterable[Run]) -> bool:
+    return any(other.is_green and jobs.is_same_shard(other.job, run.job) for other in others)
+
+
+def _is_green(runs: Sequence[Run], job: str) -> bool:
+    """This very shard passed, or every shard of the job did. One shard's success says nothing about another."""
+    passed = [jobs.parse(run.job).shard for run in runs if run.is_green]
+    if jobs.parse(job).shard in passed or None in passed:
+        return True
+    counts = {shard[1] for shard in passed if shard}
+    return any(all((number, count) in passed for number in range(1, count + 1)) for count in counts)
+
+
+class Timeline:
+    """The commits of trunk around a scenario's base, oldest first."""
+
+    def __init__(self, scenario: Scenario, is_unstable: Callable[[str], bool]) -> None:
+        """`is_unstable(job)`: people declared it so; such a sibling proves nothing."""
+        run = scenario.run
+        self._job = run.job
+        base = scenario.base
+        base_commit = _base_commit(scenario)
+        known = {one.id: one for one in scenario.trunk}
+        for one in base.runs if base else ():
+            known.setdefault(one.id, one)
+        self.is_on_trunk = bool(run.commit) and any(one.commit == run.commit for one in scenario.trunk)
+        commits: dict[str, list[Run]] = {}
+        base_ids = {one.id for one in base.runs} if base else set()
+        for one in known.values():
+            commit = one.commit or (base_commit if one.id in base_ids else None)
+            if commit != run.commit:
+                commits.setdefault(commit or f"of run {one.id}", []).append(one)
+        if base_commit:
+            commits.setdefault(base_commit, [])
+        found = [self._commit(sha, runs, is_unstable) for sha, runs in commits.items()]
+        self.base = next((one for one in found if base_commit and one.commit == base_commit), None)
+        if self.base and self.base.at is None and base:
+            self.base = TrunkCommit(self.base.commit, base.committed_at, self.base.runs, self.base.siblings)
+        others = [one for one in found if not (base_commit and one.commit == base_commit)]
+        self.undated = tuple(one for one in others if one.at is None)
+        self._dated = sorted((one for one in others if one.at is not None), key=_order)
+
+    def _commit(self, sha: str, runs: list[Run], is_unstable: Callable[[str], bool]) -> TrunkCommit:
+        times = [at for at in (run.seen_at for run in runs) if at is not None]
+        own = tuple(run for run in runs if jobs.is_same_job(run.job, self._job))
+        siblings = tuple(run for run in runs if jobs.is_sibling(run.job, self._job) and not is_unstable(run.job))
+        return TrunkCommit(sha, min(times, default=None), own, siblings)
+
+    def up_to_base(self, moment: datetime | None) -> list[TrunkCommit]:
+        """The base and the commits before it, newest first. Without a dated base: those before `moment`."""
+        edge = self.base.at if self.base and self.base.at else moment
+        before = [one for one in self._dated if edge is not None and one.at is not None and one.at <= edge]
+        if self.base is None and moment is not None:
+            before = [one for one in before if one.at is not None and one.at < moment]
+        return [*([self.base] if self.base else []), *reversed(before)]
+
+    def after_base(self) -> list[TrunkCommit]:
+        """The commits after a dated base, oldest first."""
+        edge = self.base.at if self.base else None
+        return [one for one in self._dated if edge is not None and one.at is not None and one.at > edge]
+
+    @property
+    def commits(self) -> list[TrunkCommit]:
+        """All commits whose place is known, oldest first."""
+        if self.base is None or self.base.at is None:
+            return list(self._dated)
+        return sorted([*self._dated, self.base], key=_order)
+
+    def state(self, commit: TrunkCommit, failure: Failure) -> State:
+        return commit.state(failure, self._job)
+
+
+def _base_commit(scenario: Scenario) -> str | None:
+    """The base's commit; where only its runs are known, theirs."""
+    if scenario.base is None:
+        return None
+    return scenario.base.commit or min((run.commit for run in scenario.base.runs if run.commit), default=None)
+
+
+def _order(commit: TrunkCommit) -> tuple[float, str]:
+    return (commit.at.timestamp() if commit.at else 0.0, commit.commit)
