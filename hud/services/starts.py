@@ -6,6 +6,7 @@ The column's runs carry the negated id of the workflow run.
 
 from collections.abc import Iterable
 
+from hud.core.origin import origin_of
 from hud.models import Job, Run, Workflow, WorkflowRun
 from hud.services.batch import Batch
 from hud.services.workflows import job_of
@@ -68,6 +69,7 @@ def _write_start(batch: Batch, column: Job, row: WorkflowRun, failed: bool) -> N
             "workflow_name": column.workflow.name,
             "status": "completed",
             "conclusion": conclusion,
+            "origin": origin_of(row.event, row.attempt, row.actor_is_bot),
             "created_at": row.created_at,
             "completed_at": row.updated_at,
             "html_url": row.html_url,
