@@ -1,11 +1,11 @@
 """Whose fault is a failure: evidence in, verdict out. Pure functions over plain data."""
 
 from classifier.verdict.engine import decide
+from classifier.verdict.failure import Failure
 from classifier.verdict.model import (
     ENGINE_VERSION,
     Base,
     Declared,
-    Failure,
     FlipRate,
     Run,
     Scenario,

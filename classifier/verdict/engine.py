@@ -11,6 +11,7 @@ from dataclasses import replace
 
 from classifier.verdict import jobs
 from classifier.verdict.evidence import Evidence, Finding
+from classifier.verdict.failure import Failure
 from classifier.verdict.mass import mass_failure_of
 from classifier.verdict.model import (
     EXCUSES,
@@ -18,13 +19,12 @@ from classifier.verdict.model import (
     PENDING_CONCLUSIONS,
     STOPPED_CONCLUSIONS,
     Action,
-    Failure,
     Label,
     Run,
     Scenario,
     Verdict,
 )
-from classifier.verdict.sameness import is_covered, significant
+from classifier.verdict.sameness import is_covered
 from classifier.verdict.timeline import Timeline
 
 ACTIONS: dict[Label, Action] = {
@@ -103,7 +103,7 @@ class _Decision:
 
     def _without_cause(self) -> Verdict | None:
         """Nothing is known of the cause: unknown, whatever the neighbours say. Only a pass of the same code helps."""
-        if significant(self.run):
+        if self.run.causes:
             return None
         if self.run.failures is None and self.run.has_log is not False:
             return self._unknown("Our classifier gave nothing back for this log; that says nothing about the run.")
@@ -132,7 +132,7 @@ class _Decision:
         return Verdict("cancelled", False, "ignore", f"{reason} A newer attempt took its place.", 0.95, ids)
 
     def _infra(self) -> Verdict | None:
-        primary = significant(self.run)[0]
+        primary = self.run.causes[0]
         if not primary.is_infra:
             return None
         reason = f"Infrastructure failed ({_what(primary)}), the code was not tested to the end."
@@ -150,7 +150,7 @@ class _Decision:
 
     def _of_failures(self) -> Verdict:
         evidence = Evidence(self.scenario, Timeline(self.scenario, self._is_unstable))
-        failures = significant(self.run)
+        failures = self.run.causes
         findings = self._findings(evidence, failures)
         worst = min(findings, key=lambda finding: (_SEVERITY.index(finding.label), finding.confidence, finding.reason))
         runs = tuple(sorted({one for finding in findings if finding.label == worst.label for one in finding.runs}))

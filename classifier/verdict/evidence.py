@@ -13,8 +13,9 @@ from datetime import datetime, timedelta
 
 from classifier.verdict import jobs
 from classifier.verdict.chances import wilson_lower_bound
-from classifier.verdict.model import Failure, Label, Run, Scenario
-from classifier.verdict.sameness import has_same_failures, is_bare, is_covered
+from classifier.verdict.failure import Failure, is_bare
+from classifier.verdict.model import Label, Run, Scenario
+from classifier.verdict.sameness import has_same_failures, is_covered
 from classifier.verdict.timeline import RED_STATES, State, Timeline, TrunkCommit, author_key, says_something
 
 

@@ -8,7 +8,6 @@ from datetime import datetime, timedelta
 
 from classifier.verdict import jobs
 from classifier.verdict.model import Run, Settings
-from classifier.verdict.sameness import significant
 
 
 @dataclass(frozen=True)
@@ -23,7 +22,7 @@ class MassFailure:
 
 def failed_of_infrastructure(run: Run) -> bool:
     """Only a run whose own primary failure is infrastructure; a run without a line is not made so by others."""
-    told = significant(run)
+    told = run.causes
     return run.is_red and bool(told) and told[0].is_infra
 
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from functools import cached_property
 from typing import Any, Literal
 
-from classifier.signatures import signature_of
+from classifier.verdict.failure import Failure, causes_of
 
 ENGINE_VERSION = 1
 """Raised when the same evidence would give another verdict."""
@@ -20,31 +21,6 @@ EXCUSES: frozenset[str] = frozenset({"broken_trunk", "flaky"})
 FAILED_CONCLUSIONS = frozenset({"failure", "timed_out", "startup_failure"})
 STOPPED_CONCLUSIONS = frozenset({"cancelled", "stale"})
 PENDING_CONCLUSIONS = frozenset({"", "queued", "waiting", "requested", "pending", "in_progress", "action_required"})
-
-
-@dataclass(frozen=True)
-class Failure:
-    """One classified cause. `signature` is None where it has to be computed from rule and captures.
-
-    `tests` are whole test ids, `context` the commands that led there, nearest first.
-    """
-
-    rule: str
-    category: str = "unknown"
-    captures: tuple[str, ...] = ()
-    signature: str | None = None
-    generic: bool = False
-    line: str = ""
-    context: tuple[str, ...] = ()
-    tests: tuple[str, ...] = ()
-
-    @property
-    def computed_signature(self) -> str:
-        return signature_of(self.rule, self.captures)
-
-    @property
-    def is_infra(self) -> bool:
-        return self.category.startswith("infra_")
 
 
 @dataclass(frozen=True)
@@ -78,6 +54,19 @@ class Run:
     @property
     def known_failures(self) -> tuple[Failure, ...]:
         return self.failures or ()
+
+    @cached_property
+    def causes(self) -> tuple[Failure, ...]:
+        """The failures that have to be explained, primary first, each with one test at most; see `causes_of`."""
+        return causes_of(self.known_failures)
+
+    @cached_property
+    def causes_by_tests(self) -> dict[tuple[str, ...], list[Failure]]:
+        """The same by their test: a tuple of one id, or empty."""
+        found: dict[tuple[str, ...], list[Failure]] = {}
+        for cause in self.causes:
+            found.setdefault(cause.tests, []).append(cause)
+        return found
 
     @property
     def seen_at(self) -> datetime | None:

@@ -7,7 +7,8 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import Any, TypeVar
 
-from classifier.verdict.model import Base, Declared, Failure, FlipRate, Run, Scenario, Settings
+from classifier.verdict.failure import Failure
+from classifier.verdict.model import Base, Declared, FlipRate, Run, Scenario, Settings
 
 T = TypeVar("T")
 

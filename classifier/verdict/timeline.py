@@ -8,8 +8,9 @@ from datetime import datetime
 from typing import Literal
 
 from classifier.verdict import jobs
-from classifier.verdict.model import Failure, Run, Scenario
-from classifier.verdict.sameness import is_covered, significant
+from classifier.verdict.failure import Failure
+from classifier.verdict.model import Run, Scenario
+from classifier.verdict.sameness import is_covered
 
 State = Literal["same", "sibling", "flip", "green", "other", "none"]
 """What a commit says about a failure of a job: the job failed the same way (`same`), or only a sibling configuration
@@ -62,7 +63,7 @@ class TrunkCommit:
 
 def says_something(run: Run) -> bool:
     """The run is red for a reason in the code. Infrastructure, generic lines and silence say nothing of it."""
-    told = significant(run)
+    told = run.causes
     return bool(told) and not told[0].is_infra
 
 

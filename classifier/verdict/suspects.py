@@ -1,0 +1,329 @@
+"""Who broke it: the commits between the last good and the first bad, ranked, and which runs would tell for sure.
+
+A commit's weight starts equal for all and is multiplied by what speaks for and against it. Beside them all stands the
+chance that nobody broke anything: that the job failed by itself, as often as its own history says it does.
+"""
+
+from __future__ import annotations
+
+import math
+import posixpath
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Literal
+
+import re2
+
+from classifier.verdict.chances import wilson_interval
+
+Signal = Literal["red", "green"]
+
+BREAK_RATE = 0.01
+"""How often a commit breaks a job, before anything is known of it. Only its ratio to the flake rate matters."""
+
+# How many times likelier (or less likely) a commit is the culprit, given what is seen. Chosen by hand: a revert is near
+# to a confession, a named file is strong, prose changes next to nothing.
+REVERTED = 30.0
+NAMED_FILE = 8.0
+TEST_FILE = 6.0
+TESTED_FILE = 3.0
+SAME_DIRECTORY = 2.0
+FOLLOW_UP = 3.0
+PROSE_ONLY = 0.05
+SIBLING_RED_BEFORE = 0.1
+SIBLING_GREEN_AFTER = 0.4
+
+_REVERTS_SHA = re2.compile(r"(?i)reverts? (?:commit )?([0-9a-f]{7,40})\b")
+_REVERTS_TITLE = re2.compile(r'(?i)^\s*(?:back ?out|revert):? "?(.+?)"?\s*$')
+_NUMBERED = re2.compile(r"\s*\(#\d+\)$")
+_PROSE = frozenset({".md", ".rst", ".txt", ".adoc", ".svg", ".png", ".jpg", ".gif"})
+_PROSE_NAMES = frozenset({"license", "notice", "codeowners", "authors", "changelog", "contributing"})
+_TEST_AFFIX = re2.compile(r"(?i)^(?:test_?|it_?)|(?:_?(?:tests?|spec|it))$")
+_PATH = re2.compile(r"[\w@+.-]+(?:[/\\][\w@+.-]+)*\.[A-Za-z][A-Za-z0-9]{0,7}\b")
+_CLASS = re2.compile(r"\b[a-z_]\w*(?:\.[a-z_]\w*)*\.([A-Z]\w+)")
+
+
+@dataclass(frozen=True)
+class GapCommit:
+    """A commit after the last good and up to the first bad one. `files` are paths in the repository, None if not known.
+
+    `sibling` says how a sibling configuration of the job ended on it: `red` only for the same failure.
+    """
+
+    sha: str
+    author: str | None = None
+    title: str = ""
+    files: tuple[str, ...] | None = None
+    sibling: Signal | None = None
+
+
+@dataclass(frozen=True)
+class LaterCommit:
+    """A commit after the first bad one. `message` is all of it; `healed`: on it the job was green first."""
+
+    sha: str
+    author: str | None = None
+    message: str = ""
+    files: tuple[str, ...] | None = None
+    healed: bool = False
+
+
+@dataclass(frozen=True)
+class FlakeRate:
+    """The job's history on trunk: on how many of `samples` commits it failed without a cause in the code."""
+
+    flips: int = 0
+    samples: int = 0
+
+    @property
+    def chance(self) -> float:
+        """Of one failure by chance: the middle between nothing known and the seen rate, careful with few samples."""
+        low, high = wilson_interval(min(self.flips, self.samples), self.samples)
+        return 0.02 if self.samples == 0 else min(0.95, max(0.0005, (low + high) / 2 if self.flips else high / 8))
+
+
+@dataclass(frozen=True)
+class Suspect:
+    """A commit, the probability that it is the culprit, and what speaks for or against it, in sentences."""
+
+    sha: str
+    author: str | None
+    probability: float
+    reasons: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """Suspects, likeliest first. Their probabilities and `chance` (that nobody did it) add up to 1."""
+
+    suspects: tuple[Suspect, ...]
+    chance: float
+    reason: str
+
+
+@dataclass(frozen=True)
+class BisectPlan:
+    """Run `jobs` on `commits` now (oldest first, `repeats` times each where the job fails by chance); after at most
+    `rounds` such rounds the culprit is known. No commits: it is known already."""
+
+    jobs: tuple[str, ...]
+    commits: tuple[str, ...]
+    rounds: int
+    repeats: int
+    reason: str
+
+
+def rank_suspects(
+    gap: Sequence[GapCommit],
+    failure_texts: Iterable[str],
+    tests: Iterable[str] = (),
+    later: Sequence[LaterCommit] = (),
+    flake_rate: FlakeRate | None = None,
+    reds: int = 1,
+) -> Ranking:
+    """Ranks the commits of a gap (oldest first, the first bad one last).
+
+    `failure_texts` are lines and captures of the failure, `tests` the failing test ids, `later` the commits after the
+    first bad one (oldest first), `reds` the failing commits of the streak so far: chance does not repeat itself often.
+    """
+    if not gap:
+        return Ranking((), 1.0, "No commit is known between the last good and the first bad one.")
+    traces = _Traces(failure_texts, tests)
+    weights: list[float] = []
+    reasons: list[tuple[str, ...]] = []
+    for at, commit in enumerate(gap):
+        clues = [*_file_clues(commit, traces), *_later_clues(commit, later), *_sibling_clues(gap, at)]
+        weights.append(math.prod(weight for weight, _ in clues))
+        reasons.append(tuple(reason for _, reason in clues))
+    chance = _chance_of_flake(len(gap), flake_rate or FlakeRate(), reds, later)
+    total = sum(weights)
+    suspects = [
+        Suspect(commit.sha, commit.author, (1 - chance) * weight / total, why or _plain(commit, gap))
+        for commit, weight, why in zip(gap, weights, reasons, strict=True)
+    ]
+    order = {commit.sha: at for at, commit in enumerate(gap)}
+    suspects.sort(key=lambda suspect: (-suspect.probability, -order[suspect.sha]))
+    return Ranking(tuple(suspects), chance, _sentence(suspects, chance))
+
+
+def plan_bisection(
+    gap: Sequence[GapCommit],
+    ranking: Ranking,
+    jobs: Sequence[str],
+    at_once: int = 1,
+    flake_rate: FlakeRate | None = None,
+) -> BisectPlan:
+    """The smallest set of runs to start now: `at_once` commits that part the probability into equal pieces.
+
+    The first bad commit itself is known to be red, so a gap of one commit needs no run.
+    """
+    repeats = _repeats(flake_rate or FlakeRate())
+    if len(gap) < 2:
+        return BisectPlan(tuple(jobs), (), 0, repeats, "Only one commit lies in the gap: it is the first bad one.")
+    by_sha = {suspect.sha: suspect.probability for suspect in ranking.suspects}
+    weights = [by_sha.get(commit.sha, 0.0) for commit in gap]
+    cuts = _cuts(weights, max(1, at_once))
+    rounds = _rounds(weights, max(1, at_once))
+    shas = tuple(gap[cut].sha for cut in cuts)
+    reason = (
+        f"{len(gap)} commits lie in the gap; running on {', '.join(sha[:10] for sha in shas)} first parts them best,"
+        f" and {rounds} {'round tells' if rounds == 1 else 'rounds at most tell'}."
+    )
+    return BisectPlan(tuple(jobs), shas, rounds, repeats, reason)
+
+
+class _Traces:
+    """What the failure names: paths, and the files that its tests live in."""
+
+    def __init__(self, texts: Iterable[str], tests: Iterable[str]) -> None:
+        self.named = frozenset(_normal(path) for text in texts for path in _PATH.findall(text[:4000]))
+        tests = tuple(tests)
+        named_by_tests = [path for test in tests if "/" in test or "::" in test for path in _PATH.findall(test)]
+        self.test_files = frozenset(_normal(path) for path in named_by_tests)
+        classes = frozenset(name for test in tests for name in _CLASS.findall(test))
+        self.test_stems = frozenset(_stem(path) for path in self.test_files) | classes
+        self.tested_stems = frozenset(
+            bare.lower() for bare in (_TEST_AFFIX.sub("", stem) for stem in self.test_stems) if len(bare) > 2
+        )
+
+    def clue_of(self, path: str) -> tuple[float, str] | None:
+        path = _normal(path)
+        if any(_ends_with(path, test) for test in self.test_files) or _stem(path) in self.test_stems:
+            return TEST_FILE, f"touches {path}, where the failing test is"
+        if any(_ends_with(path, named) for named in self.named):
+            return NAMED_FILE, f"touches {path}, which the failure names"
+        if _stem(path).lower() in self.tested_stems:
+            return TESTED_FILE, f"touches {path}, which the failing test is named after"
+        directory = posixpath.dirname(path)
+        if directory and any(directory == posixpath.dirname(known) for known in (*self.named, *self.test_files)):
+            return SAME_DIRECTORY, f"touches {directory}/, where the failure is"
+        return None
+
+
+def _file_clues(commit: GapCommit, traces: _Traces) -> list[tuple[float, str]]:
+    """The strongest clue of its files, or that it only touches prose."""
+    if not commit.files:
+        return []
+    clues = [clue for clue in (traces.clue_of(path) for path in commit.files) if clue is not None]
+    if clues:
+        return [max(clues)]
+    if all(_is_prose(path) for path in commit.files):
+        return [(PROSE_ONLY, "touches prose and pictures only")]
+    return []
+
+
+def _later_clues(commit: GapCommit, later: Sequence[LaterCommit]) -> list[tuple[float, str]]:
+    """Reverts and the author's own repairs among the commits that came after the first bad one."""
+    clues: list[tuple[float, str]] = []
+    for other in later:
+        if _reverts(other.message, commit):
+            healed = ", and the job was green again on it" if other.healed else ""
+            return [(REVERTED * (5 if other.healed else 1), f"was reverted by {other.sha[:10]}{healed}")]
+        shared = set(commit.files or ()) & set(other.files or ())
+        if not clues and shared and commit.author and commit.author == other.author:
+            clues = [(FOLLOW_UP, f"its author came back to the same files in {other.sha[:10]}")]
+    return clues
+
+
+def _sibling_clues(gap: Sequence[GapCommit], at: int) -> list[tuple[float, str]]:
+    """A sibling configuration that failed the same way earlier clears what came after it; one that passed later speaks
+    for what came after, though less, since it is another configuration."""
+    clues: list[tuple[float, str]] = []
+    red = next((commit for commit in gap[:at] if commit.sibling == "red"), None)
+    if red is not None:
+        clues.append((SIBLING_RED_BEFORE, f"a sibling configuration failed the same way before it, on {red.sha[:10]}"))
+    green = next((commit for commit in gap[at:] if commit.sibling == "green"), None)
+    if green is not None:
+        clues.append((SIBLING_GREEN_AFTER, f"a sibling configuration passed with it, on {green.sha[:10]}"))
+    return clues
+
+
+def _reverts(message: str, commit: GapCommit) -> bool:
+    shas = _REVERTS_SHA.findall(message[:4000])
+    if any(commit.sha.startswith(sha.lower()) for sha in shas):
+        return True
+    first = message.split("\n", 1)[0]
+    title = _REVERTS_TITLE.match(first[:1000])
+    return bool(title and commit.title) and _bare(title.group(1)) == _bare(commit.title)
+
+
+def _chance_of_flake(commits: int, rate: FlakeRate, reds: int, later: Sequence[LaterCommit]) -> float:
+    """By Bayes: that all reds of the streak are chance, against that one of the commits broke the job."""
+    by_chance = rate.chance ** max(1, reds)
+    broken = 1 - (1 - BREAK_RATE) ** commits
+    if any(other.healed and _REVERTS_TITLE.match(other.message.split("\n", 1)[0][:1000]) for other in later):
+        by_chance /= 10
+    return by_chance * (1 - broken) / (by_chance * (1 - broken) + broken)
+
+
+def _cuts(weights: Sequence[float], at_once: int) -> list[int]:
+    """Indices whose runs part the weights into `at_once` + 1 pieces as equal as can be; never the last commit."""
+    total = sum(weights) or 1.0
+    sums = [sum(weights[: at + 1]) / total for at in range(len(weights) - 1)]
+    cuts: set[int] = set()
+    for piece in range(1, min(at_once, len(sums)) + 1):
+        free = [at for at in range(len(sums)) if at not in cuts]
+        goal = piece / (at_once + 1)
+        cuts.add(min(free, key=lambda at: (abs(sums[at] - goal), abs(at - len(sums) * goal), at)))
+    return sorted(cuts)
+
+
+def _rounds(weights: Sequence[float], at_once: int) -> int:
+    """Rounds until one commit is left, whatever the runs say: each leaves one of the pieces between its cuts."""
+    rounds, pieces = 0, [list(weights)]
+    while pieces := [piece for piece in pieces if len(piece) > 1]:
+        rounds += 1
+        pieces = [part for piece in pieces for part in _parted(piece, at_once)]
+    return rounds
+
+
+def _parted(piece: list[float], at_once: int) -> list[list[float]]:
+    """A run on a cut tells whether the culprit is at or before it."""
+    edges = [0, *(cut + 1 for cut in _cuts(piece, at_once)), len(piece)]
+    return [piece[start:end] for start, end in pairwise(edges)]
+
+
+def _repeats(rate: FlakeRate) -> int:
+    """How many reds in a row on one commit leave less than 5 % to chance."""
+    return max(1, math.ceil(math.log(0.05) / math.log(rate.chance))) if rate.samples else 1
+
+
+def _plain(commit: GapCommit, gap: Sequence[GapCommit]) -> tuple[str, ...]:
+    if len(gap) == 1:
+        return ("the only commit between the last good and the first bad one",)
+    if commit is gap[-1]:
+        return ("the first commit on which the job failed",)
+    return ("the job gave no signal on it",)
+
+
+def _sentence(suspects: Sequence[Suspect], chance: float) -> str:
+    first = suspects[0]
+    if chance >= 0.5:
+        return f"Most likely nobody broke it ({chance:.0%}): the job is known to fail by chance."
+    sure = "almost surely" if first.probability >= 0.9 else "likely" if first.probability >= 0.5 else "perhaps"
+    return f"It is {sure} {first.sha[:10]} ({first.probability:.0%}): {first.reasons[0]}."
+
+
+def _normal(path: str) -> str:
+    return path.replace("\\", "/").removeprefix("./").lstrip("/")
+
+
+def _ends_with(path: str, named: str) -> bool:
+    """`src/net/tls.cc` is named by `tls.cc`, by `net/tls.cc` and by `/build/src/net/tls.cc`."""
+    return path == named or path.endswith(f"/{named}") or named.endswith(f"/{path}")
+
+
+def _stem(path: str) -> str:
+    return posixpath.splitext(posixpath.basename(path))[0]
+
+
+def _is_prose(path: str) -> bool:
+    stem, extension = posixpath.splitext(posixpath.basename(path).lower())
+    return extension in _PROSE or stem in _PROSE_NAMES
+
+
+def _bare(title: str) -> str:
+    """A title without the pull request's number, case and quotes."""
+    bare: str = _NUMBERED.sub("", title.strip().strip('"'))
+    return bare.strip().strip('"').casefold()
