@@ -398,7 +398,7 @@ def _rest_jobs(payload: Payload) -> Facts:
 
     facts = _each(payload.get("items"), read)
     for listed in payload.get("listed") or ():
-        facts.jobs_listed.append((_count(listed[0], 0), _count(listed[1])))
+        facts.jobs_listed.append((_id({"id": listed[0]}, "id") or 0, _count(listed[1])))
     return facts
 
 

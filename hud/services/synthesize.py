@@ -10,7 +10,7 @@ from hud.core.facts import Facts, HeadFact
 from hud.core.github import facts_of
 from hud.models import Commit, Log, Repository, Run
 from hud.services.ingest import apply_facts
-from hud.services.logs import classify_again, store_log
+from hud.services.logs import classify_again, record_start_failure, store_log
 from hud.services.repositories import ensure_repository, named
 from hud.synthetic import FRESH_S, SyntheticCommit, SyntheticJob, SyntheticRepository
 
@@ -89,12 +89,14 @@ def synthesize(
     runs = failures = logs = done = 0
     for pushes in _batches(source):
         jobs = [job for push in pushes for run in push.runs for job in run.jobs]
-        apply_facts(repository=repository, facts=_facts(source, pushes, with_annotations=with_logs))
+        apply_facts(repository=repository, facts=_facts(source, pushes, with_annotations=with_logs), logs_follow=True)
         runs += len(jobs)
         failures += sum(job.conclusion in ("failure", "timed_out") for job in jobs)
         logs += _write_logs(repository, source, jobs, with_logs=with_logs)
         done += len(pushes)
         progress(done, source.commits)
+    for run in Run.objects.filter(repository=repository, external_id__lt=0, conclusion="startup_failure"):
+        record_start_failure(run)
     return Synthesized(source.commits, runs, failures, logs)
 
 
@@ -127,7 +129,7 @@ def _facts(source: SyntheticRepository, pushes: list[SyntheticCommit], *, with_a
         facts.extend(facts_of("rest.workflow_runs", {"items": [run.payload for run in push.runs]}))
         for run in push.runs:
             items = [source.job_payload(job) for job in run.jobs]
-            answer = {"items": items, "run_id": run.id, "run_attempt": run.payload["run_attempt"], "complete": True}
+            answer = {"items": items, "listed": [[run.id, run.payload["run_attempt"]]]}
             facts.extend(facts_of("rest.jobs", answer))
             for job in run.jobs if with_annotations else ():
                 if job.failed:
@@ -139,7 +141,7 @@ def _facts(source: SyntheticRepository, pushes: list[SyntheticCommit], *, with_a
 def _write_logs(
     repository: Repository, source: SyntheticRepository, jobs: list[SyntheticJob], *, with_logs: bool
 ) -> int:
-    """Store and classify the logs of failed jobs; without logs say of each that it is gone. Returns how many there were."""
+    """Store and classify the logs of failed jobs, or say of each that it is gone. Returns how many there were."""
     told = {job.id: job for job in jobs if job.failed}
     wanted = Run.objects.filter(repository=repository, log__isnull=False, external_id__in=told).order_by("id")
     stored = 0
@@ -152,8 +154,6 @@ def _write_logs(
         _note_gone(run)
         if with_logs:
             classify_again(run)
-    for run in Run.objects.filter(repository=repository, external_id__lt=0, log__status=Log.Status.PENDING):
-        classify_again(run)
     return stored
 
 

@@ -1,0 +1,99 @@
+"""The real web server and a real worker, as children that end with the benchmark."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from hud.runtime.embedded import CHECKOUT
+from hud.runtime.processes import die_with_parent
+
+
+@contextmanager
+def web_server(database_url: str, log: Path) -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
+    """Run the web server on a free port; yields its address once it answers."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    command = [sys.executable, "-m", "uvicorn", "hud.asgi:application", "--host", "127.0.0.1", "--port", str(port)]
+    address = f"http://127.0.0.1:{port}"
+    with _child([*command, "--no-access-log", "--log-level", "warning"], database_url, log) as process:
+        _wait(lambda: _answers(address), process, log)
+        yield address, process
+
+
+@contextmanager
+def worker(database_url: str, log: Path) -> Iterator[subprocess.Popen[bytes]]:
+    """Run one worker with one process; yields it once it listens."""
+    from django.conf import settings
+    from redis import Redis
+
+    command = [sys.executable, "-m", "celery", "-A", "hud.celery", "worker", "-Q", "ingest,work", "-n", "bench@bench"]
+    broker = Redis.from_url(settings.REDIS_URL)
+    broker.flushall()
+    with _child([*command, "--concurrency", "1", "--without-gossip", "--without-mingle"], database_url, log) as process:
+        _wait(lambda: broker.zscore("hud:workers", "bench@bench") is not None, process, log)
+        yield process
+
+
+def peak_mb(process: subprocess.Popen[bytes]) -> float | None:
+    """The most memory that the process and its children held so far, in MB. None where there is no /proc."""
+    peaks = [_peak_kb(pid) for pid in _family(process.pid)]
+    return sum(peaks) / 1000 if peaks else None
+
+
+def _family(pid: int) -> list[int]:
+    children = Path(f"/proc/{pid}/task/{pid}/children")
+    if not children.exists():
+        return []
+    return [pid, *(member for child in children.read_text().split() for member in _family(int(child)))]
+
+
+def _peak_kb(pid: int) -> int:
+    lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM:"))
+
+
+@contextmanager
+def _child(command: list[str], database_url: str, log: Path) -> Iterator[subprocess.Popen[bytes]]:
+    log.parent.mkdir(parents=True, exist_ok=True)
+    environment = {**os.environ, "DATABASE_URL": database_url}
+    with log.open("wb") as out:
+        process = subprocess.Popen(
+            command, cwd=CHECKOUT, env=environment, stdout=out, stderr=out, preexec_fn=die_with_parent()
+        )
+    try:
+        yield process
+    finally:
+        process.terminate()
+        try:
+            process.wait(15)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+
+
+def _answers(address: str) -> bool:
+    try:
+        urllib.request.urlopen(f"{address}/health", timeout=2).close()  # noqa: S310 - our own server
+    except urllib.error.HTTPError:
+        return True
+    except OSError:
+        return False
+    return True
+
+
+def _wait(ready: Callable[[], bool], process: subprocess.Popen[bytes], log: Path, limit_s: float = 60) -> None:
+    deadline = time.monotonic() + limit_s
+    while not ready():
+        if process.poll() is not None or time.monotonic() > deadline:
+            raise RuntimeError(f"{process.args!r} did not start within {limit_s:.0f} s:\n{log.read_text()[-3000:]}")
+        time.sleep(0.05)
