@@ -5,16 +5,36 @@ use begin with "-": no branch can.
 """
 
 from django.contrib.auth.views import LoginView, LogoutView
-from django.urls import URLPattern, URLResolver, path
+from django.urls import URLPattern, URLResolver, path, register_converter
+from django.urls.converters import IntConverter
 
-from hud.views import hooks
+from hud.views import card, grid, hooks
 from hud.views.health import health
+from hud.views.run import raw_log, run_page
+
+
+class SignedIntConverter(IntConverter):
+    """A whole number that may be negative: the id of a workflow's own start."""
+
+    regex = "-?[0-9]{1,18}"
+
+
+register_converter(SignedIntConverter, "signed")
 
 urlpatterns: list[URLPattern | URLResolver] = [
+    path("", grid.home, name="home"),
     path("health", health, name="health"),
     path("hooks/github", hooks.github, name="github-hook"),
     path("accounts/login/", LoginView.as_view(template_name="hud/login.html"), name="login"),
     path("accounts/logout/", LogoutView.as_view(), name="logout"),
+    # ── Below a repository ───────────────────────────────────────────────────────────────────────────────────────────
+    path("<owner>/<name>/-/cell/<sha>/<int:column>", card.cell, name="cell"),
+    path("<owner>/<name>/-/card/<sha>/<int:column>", card.card, name="card"),
+    path("<owner>/<name>/-/card/<sha>/group", card.group, name="group-card"),
+    # ── Last, because a branch may hold slashes ──────────────────────────────────────────────────────────────────────
+    path("<owner>/<name>/<path:branch>", grid.grid, name="grid"),
+    path("<str:owner>/<str:name>/run/<signed:external_id>", run_page, name="run"),
+    path("<str:owner>/<str:name>/run/<signed:external_id>/log", raw_log, name="raw-log"),
 ]
 
 handler404 = "hud.views.errors.page_not_found"

@@ -20,7 +20,7 @@ def span_words(seconds: float) -> str:
 
 
 def duration_words(seconds: float) -> str:
-    """Return how long something took, with two units where the second one matters: "42 s", "3 min 5 s", "1 h 12 min"."""
+    """Return how long something took, in two units where the second matters: "42 s", "3 min 5 s", "1 h 12 min"."""
     whole = max(0, int(seconds))
     if whole < _MINUTE_S:
         return f"{whole} s"

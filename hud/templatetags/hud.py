@@ -22,7 +22,7 @@ register = template.Library()
 
 @register.simple_tag
 def ago(then: datetime | None, style: str = "long") -> str:
-    """`<time>` with the relative time as text and the absolute one as title. `style`: long ("3 h ago") or short ("3 h")."""
+    """`<time>`: the relative time as text, the absolute one as title. `style`: long ("3 h ago") or short ("3 h")."""
     if then is None:
         return ""
     return time_element(then, timezone.now(), style)
@@ -86,6 +86,12 @@ def cell(state: str, verdict: str = "", detail: str = "", streak: str = "") -> S
 
 def _attribute(name: str, value: str) -> SafeString:
     return format_html(' {}="{}"', name, value) if value else SafeString("")
+
+
+@register.filter
+def look_words(look: CellLook) -> str:
+    """The cell in words."""
+    return cell_words(look)
 
 
 @register.filter

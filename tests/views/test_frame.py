@@ -19,7 +19,8 @@ CSS = CHECKOUT / "static" / "css"
 def test_signing_in_and_out_leads_back_to_where_one_was(client: Client) -> None:
     User.objects.create_user("kim", password="long enough 1")
     assert "Sign in" in client.get("/accounts/login/").content.decode()
-    answer = client.post("/accounts/login/", {"username": "kim", "password": "long enough 1", "next": "/accounts/login/"})
+    form = {"username": "kim", "password": "long enough 1", "next": "/accounts/login/"}
+    answer = client.post("/accounts/login/", form)
     assert (answer.status_code, answer["Location"]) == (302, "/accounts/login/")
     assert "Sign out" in client.get("/accounts/login/").content.decode()
     assert client.post("/accounts/logout/").status_code == 302

@@ -1,0 +1,106 @@
+"""Names of columns: unique on the page, short over a narrow column, in an order people expect."""
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+_CHUNKS = re.compile(r"(\d+)")
+_PARENTHESES = re.compile(r"^(?P<base>.*?)\s*(?P<inside>\([^()]*\))\s*$", re.DOTALL)
+_ELLIPSIS = "…"
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnName:
+    """What a column is called by those who made it. `is_start`: the start of the workflow itself, not a job of it."""
+
+    column: int
+    workflow: str
+    job: str
+    path: str = ""
+    is_start: bool = False
+
+    @property
+    def plain(self) -> str:
+        return f"start of {self.workflow or self.path or 'workflow'}" if self.is_start else self.job
+
+    @property
+    def full(self) -> str:
+        """What filters and group rules look at: "workflow / job"."""
+        return f"{self.workflow} / {self.plain}" if self.workflow else self.plain
+
+
+def display_names(columns: Sequence[ColumnName]) -> dict[int, str]:
+    """Return a name for each column: the job's alone where that is unique in the repository, else "workflow / job".
+
+    Two workflows may share a name too; then the file tells them apart, and at last the column's number.
+    """
+    names: dict[int, str] = {}
+    left = list(columns)
+    for naming in (_plain, _full, _with_file):
+        counts = Counter(naming(c) for c in left)
+        taken = set(names.values())
+        unique = {c.column: naming(c) for c in left if counts[naming(c)] == 1 and naming(c) not in taken}
+        names.update(unique)
+        left = [c for c in left if c.column not in unique]
+    names.update({c.column: f"{_with_file(c)} #{c.column}" for c in left})
+    return names
+
+
+def _plain(column: ColumnName) -> str:
+    return column.plain
+
+
+def _full(column: ColumnName) -> str:
+    return column.full
+
+
+def _with_file(column: ColumnName) -> str:
+    file = column.path.rsplit("/", 1)[-1]
+    return f"{column.full} [{file}]" if file else column.full
+
+
+def natural_key(name: str) -> tuple[tuple[int, int, str], ...]:
+    """Return a key that sorts "shard 2" before "shard 10" and ignores case."""
+    parts = _CHUNKS.split(name.casefold())
+    return tuple((0, int(part), "") if i % 2 else (1, 0, part) for i, part in enumerate(parts))
+
+
+def short_labels(names: Sequence[str], limit: int) -> list[str]:
+    """Return labels of at most `limit` characters where that keeps them apart, in the order of `names`.
+
+    What stands in parentheses tells shards apart, so it is kept as long as possible; names that would look alike
+    after cutting are left whole.
+    """
+    labels = [short_label(name, limit) for name in names]
+    counts = Counter(labels)
+    return [name if counts[label] > 1 else label for name, label in zip(names, labels, strict=True)]
+
+
+def short_label(name: str, limit: int) -> str:
+    """Return `name` cut to `limit` characters, in the middle, with its parenthesised end kept if it fits."""
+    if len(name) <= limit:
+        return name
+    match = _PARENTHESES.match(name)
+    inside = _short_parentheses(match["inside"], limit * 2 // 3) if match else ""
+    base = match["base"] if match else name
+    room = limit - len(inside) - (1 if inside else 0)
+    return f"{_middle_cut(base, room)} {inside}" if inside else _middle_cut(base, room)
+
+
+def _short_parentheses(inside: str, limit: int) -> str:
+    """Cut "(config, 2, 5, long.runner.label)" behind its last number that stands alone, if it is too long."""
+    if len(inside) <= limit:
+        return inside
+    numbers = list(re.finditer(r"(?<![\w.])\d+(?=[,)])", inside))
+    if numbers and numbers[-1].end() + 2 <= limit:
+        return inside[: numbers[-1].end()] + _ELLIPSIS + ")"
+    return _middle_cut(inside, limit)
+
+
+def _middle_cut(text: str, limit: int) -> str:
+    if len(text) <= limit:
+        return text
+    tail = max(1, limit // 2)
+    head = max(1, limit - tail - 1)
+    return text[:head].rstrip() + _ELLIPSIS + text[-tail:].lstrip()

@@ -1,0 +1,211 @@
+"""The rows, columns and streaks of one page of the grid.
+
+The number of statements is the same for any number of rows and columns, and no statement touches runs: a row is one
+string (hud.core.cellcode), so a page costs the same however many runs are stored.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.db.models import Q, QuerySet
+
+from hud.core.cell import State
+from hud.core.cellcode import ABSENT, FAILING_CHARS, GREEN_CHARS, LOOKS
+from hud.core.gridview import GridView
+from hud.core.groups import Group, Rule, group_columns
+from hud.core.jobfilter import JobFilter
+from hud.core.names import ColumnName, display_names
+from hud.core.viable import RECENT_ROWS, default_blocking
+from hud.models import Branch, BranchCommit, GroupRule, Job, Streak, WorkflowRun
+
+NEWEST_ROWS = 100
+"""Rows from the top of the branch that the status sentence looks at."""
+
+_QUIET_CHARS = frozenset(c for c, look in LOOKS.items() if look.state in (State.SKIPPED, State.ABSENT))
+_CALM_CHARS = GREEN_CHARS | {ABSENT}
+
+
+@dataclass(frozen=True, slots=True)
+class GridRow:
+    """A commit on the branch. `cells` is its string of characters, by column number."""
+
+    position: int
+    sha: str
+    title: str
+    author: str
+    committed_at: datetime | None
+    pull_number: int | None
+    cells: str
+
+
+@dataclass(frozen=True, slots=True)
+class GridJob:
+    """A job of the repository: the names of its column and its place in other tables."""
+
+    name: ColumnName
+    display: str
+    job_id: int
+    workflow_id: int
+
+
+@dataclass(frozen=True, slots=True)
+class StreakSpan:
+    """A streak by positions on the branch. `end` is None while it lasts; `length` counts failing commits."""
+
+    column: int
+    first_bad: int
+    end: int | None
+    length: int
+    changes: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class GridPage:
+    """What a page of the grid is drawn from.
+
+    `groups` hold the columns that are shown; `jobs` all jobs by column; `newest` the top of the branch, whatever the
+    page; `blocking` the columns that must be green; `has_jobs`: some job ran on these rows, shown or not.
+    """
+
+    rows: tuple[GridRow, ...]
+    newest: tuple[GridRow, ...]
+    groups: tuple[Group, ...]
+    jobs: dict[int, GridJob]
+    streaks: tuple[StreakSpan, ...]
+    blocking: tuple[int, ...]
+    has_jobs: bool
+    has_older: bool
+
+
+def grid_page(branch: Branch, view: GridView, job_filter: JobFilter) -> GridPage:
+    """Return the page of `branch` that `view` asks for."""
+    rows, newest, has_older = _rows(branch, view)
+    jobs = repository_jobs(branch.repository_id)
+    blocking = blocking_columns(branch, newest, jobs)
+    seen = _seen_characters(rows)
+    shown = [jobs[c].name for c in _chosen(seen, jobs, view, job_filter, set(blocking)) if c in jobs]
+    groups = group_columns(shown, group_rules(branch.repository_id))
+    if view.failures:
+        columns = [c.column for group in groups for c in group.columns]
+        rows = [row for row in rows if any(row.cells[c : c + 1] in FAILING_CHARS for c in columns)]
+    return GridPage(
+        rows=tuple(rows),
+        newest=tuple(newest),
+        groups=tuple(groups),
+        jobs=jobs,
+        streaks=_streaks(branch, rows),
+        blocking=blocking,
+        has_jobs=bool(seen),
+        has_older=has_older,
+    )
+
+
+# ── Rows ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
+def _rows(branch: Branch, view: GridView) -> tuple[list[GridRow], list[GridRow], bool]:
+    """Return the rows of the page, the newest rows of the branch, and whether older ones follow the page."""
+    wanted = view.per_page + 1
+    newest_first = BranchCommit.objects.filter(branch=branch).order_by("-position")
+    if view.page == 1:
+        newest = _read(newest_first[: max(wanted, NEWEST_ROWS)])
+        found = newest[:wanted]
+    else:
+        start = (view.page - 1) * view.per_page
+        newest = _read(newest_first[:NEWEST_ROWS])
+        found = _read(newest_first[start : start + wanted])
+    return found[: view.per_page], newest, len(found) == wanted
+
+
+def _read(rows: QuerySet[BranchCommit]) -> list[GridRow]:
+    fields = ("sha", "title", "author_name", "author", "committed_at", "authored_at", "pull_number", "cells")
+    return [
+        GridRow(position, sha, title, name or login, committed or authored, pull, cells)
+        for position, sha, title, name, login, committed, authored, pull, cells in rows.values_list(
+            "position", *(f"commit__{field}" for field in fields)
+        )
+    ]
+
+
+# ── Columns ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+def repository_jobs(repository_id: int) -> dict[int, GridJob]:
+    """Return all jobs of the repository by column, with names that are unique in it."""
+    fields = ("column", "name", "kind", "id", "workflow_id", "workflow__name", "workflow__path")
+    found = list(Job.objects.filter(repository_id=repository_id).values_list(*fields))
+    names = [
+        ColumnName(column, workflow or "", name, path or "", kind == Job.Kind.WORKFLOW_START)
+        for column, name, kind, _, _, workflow, path in found
+    ]
+    displays = display_names(names)
+    return {
+        name.column: GridJob(name, displays[name.column], row[3], row[4])
+        for name, row in zip(names, found, strict=True)
+    }
+
+
+def group_rules(repository_id: int) -> list[Rule]:
+    """Return the ordered rules of the repository; none: jobs are grouped by workflow."""
+    rules = GroupRule.objects.filter(repository_id=repository_id).order_by("order")
+    return [Rule(pattern, group) for pattern, group in rules.values_list("pattern", "group")]
+
+
+def blocking_columns(branch: Branch, newest: Sequence[GridRow], jobs: dict[int, GridJob]) -> tuple[int, ...]:
+    """Return the columns that must be green for a commit to be viable."""
+    scheduled = _scheduled_workflows(branch)
+    columns = {column for column, job in jobs.items() if job.workflow_id in scheduled}
+    return default_blocking([row.cells for row in newest], columns)
+
+
+def _scheduled_workflows(branch: Branch) -> set[int]:
+    """Return the workflows that ran on the newest commits, but only on a schedule."""
+    newest = BranchCommit.objects.filter(branch=branch).order_by("-position").values("commit_id")[:RECENT_ROWS]
+    events: dict[int, set[str]] = {}
+    runs = WorkflowRun.objects.filter(commit_id__in=newest).values_list("workflow_id", "event").distinct()
+    for workflow_id, event in runs:
+        events.setdefault(workflow_id, set()).add(event)
+    return {workflow_id for workflow_id, names in events.items() if names == {"schedule"}}
+
+
+def _seen_characters(rows: Sequence[GridRow]) -> dict[int, frozenset[str]]:
+    """Return, for each column that is not absent in all rows, the characters that stand in it."""
+    width = max((len(row.cells) for row in rows), default=0)
+    columns = map(frozenset, zip(*(row.cells.ljust(width, ABSENT) for row in rows), strict=True))
+    nothing = frozenset(ABSENT)
+    return {column: seen for column, seen in enumerate(columns) if seen != nothing}
+
+
+def _chosen(
+    seen: dict[int, frozenset[str]],
+    jobs: dict[int, GridJob],
+    view: GridView,
+    job_filter: JobFilter,
+    blocking: Collection[int],
+) -> Iterable[int]:
+    """Yield the columns that the reader wants to see."""
+    for column, characters in seen.items():
+        if view.hide_skipped and characters <= _QUIET_CHARS:
+            continue
+        if view.hide_green and characters <= _CALM_CHARS:
+            continue
+        if view.failures and characters.isdisjoint(FAILING_CHARS):
+            continue
+        if view.blocking and column not in blocking:
+            continue
+        if view.filter and (column not in jobs or not job_filter.matches(jobs[column].name.full)):
+            continue
+        yield column
+
+
+# ── Streaks ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+def _streaks(branch: Branch, rows: Sequence[GridRow]) -> tuple[StreakSpan, ...]:
+    """Return the streaks that cross the rows, and all that last, which the status sentence counts."""
+    wanted = Q(first_good_after__isnull=True)
+    if rows:
+        wanted |= Q(last_bad__gte=rows[-1].position, first_bad__lte=rows[0].position)
+    fields = ("job__column", "first_bad", "last_bad", "first_good_after", "length", "changes")
+    found = Streak.objects.filter(wanted, branch=branch).values_list(*fields)
+    return tuple(
+        StreakSpan(column, first_bad, None if good_after is None else last_bad, length, tuple(changes))
+        for column, first_bad, last_bad, good_after, length, changes in found
+    )

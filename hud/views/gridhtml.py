@@ -1,0 +1,269 @@
+"""The grid's table as HTML.
+
+The table is built from strings, not by a template loop over cells: at 75,000 cells the loop is the page's whole time.
+A row's cells are one run of text in which a plain success is a dot and an absent cell a space; only the others are
+elements. Every character and element is a whole number of units wide (css/grid.css), so columns line up by themselves.
+A cell is addressed by commit and column: ids of runs would be most of the page's bytes, and are looked up on a click.
+"""
+
+from __future__ import annotations
+
+import re
+import zlib
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from functools import lru_cache
+from html import escape
+from operator import itemgetter
+from urllib.parse import quote
+
+from django.utils.safestring import SafeString, mark_safe
+
+from hud.core.bars import streak_marks
+from hud.core.cell import FAILING, Detail, State
+from hud.core.cellcode import ABSENT, LOOKS, PLAIN_SUCCESS, CellLook
+from hud.core.glyph import DOT, cell_words, glyph
+from hud.core.gridview import GridView
+from hud.core.groups import Group, GroupLook, group_look
+from hud.core.names import short_labels
+from hud.core.terminal import safe_text
+from hud.models import Branch
+from hud.queries.grid import GridJob, GridPage, GridRow
+from hud.templatetags.hud import time_element
+
+UNIT_PX = 18
+"""Width of a cell; the same number as --unit in css/variables.css."""
+
+LONGEST_LABEL = 26
+LONGEST_TITLE = 160
+_NOT_PLAIN = re.compile(f"[^ {DOT}]")
+_GAP = "\x01"  # an absent cell in a bar, which has to be an element
+_UNKNOWN_LOOK = CellLook(State.NEUTRAL, Detail.UNKNOWN)
+
+
+@dataclass(frozen=True, slots=True)
+class DrawnRow:
+    """A row of the table. `digest` changes when anything but the age of the commit changes."""
+
+    sha: str
+    digest: str
+    html: str
+
+
+@dataclass(frozen=True, slots=True)
+class DrawnGrid:
+    """`layout` changes when columns come, go or move: then rows of before and after do not fit each other."""
+
+    head: SafeString
+    rows: tuple[DrawnRow, ...]
+    layout: str
+
+    @property
+    def body(self) -> SafeString:
+        return mark_safe("".join(row.html for row in self.rows))  # noqa: S308 - every part was escaped where it was made
+
+
+@dataclass(frozen=True, slots=True)
+class Addresses:
+    """The addresses below one repository, ready to stand in an attribute."""
+
+    base: str
+    branch: str
+    on_branch: str
+
+    @classmethod
+    def of(cls, branch: Branch) -> Addresses:
+        repository = branch.repository
+        other = "" if branch.name == repository.default_branch else f"?branch={quote(branch.name, safe='')}"
+        return cls(escape(f"/{quote(repository.full_name)}"), escape(quote(branch.name)), escape(other))
+
+    @property
+    def page(self) -> str:
+        return f"{self.base}/{self.branch}"
+
+
+def draw_grid(page: GridPage, view: GridView, branch: Branch, now: datetime) -> DrawnGrid:
+    """Return the table's head and rows for `page`."""
+    addresses = Addresses.of(branch)
+    head = "".join(_head(page, view, addresses))
+    marks = streak_marks(page.streaks, [row.position for row in page.rows])
+    segments = [_segment(group, view.is_open(group.name)) for group in page.groups]
+    width = 1 + max((c.column for group in page.groups for c in group.columns), default=0)
+    rows = [_row(row, segments, width, marks.get(row.position, {}), addresses, now) for row in page.rows]
+    return DrawnGrid(mark_safe(head), tuple(rows), f"{zlib.crc32(head.encode()):08x}")  # noqa: S308 - escaped in _head
+
+
+# ── Head ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
+def _head(page: GridPage, view: GridView, addresses: Addresses) -> Iterator[str]:
+    yield '<tr><th class="corner" scope="col"><span class="visually-hidden">Commit</span></th>'
+    shown = [group.name for group in page.groups]
+    for group in page.groups:
+        target = addresses.page + escape(view.toggled(group.name, shown))
+        if view.is_open(group.name):
+            yield _open_head(group, target)
+            yield from _job_heads(group, page.jobs, addresses)
+        else:
+            yield _folded_head(group, target)
+    yield "</tr>"
+
+
+def _open_head(group: Group, target: str) -> str:
+    # A width attribute: colspan ends at 1,000 columns, and the content security policy forbids style attributes.
+    name = escape(safe_text(group.name))
+    return (
+        f'<th class="group" data-group="{name}" scope="colgroup" width="{len(group.columns) * UNIT_PX}">'
+        f'<a href="{target}" hx-get="{target}" aria-expanded="true"><bdi>{name}</bdi></a></th>'
+    )
+
+
+def _folded_head(group: Group, target: str) -> str:
+    name = safe_text(group.name)
+    label = short_labels([name], LONGEST_LABEL - 4)[0]
+    return (
+        f'<th class="folded" data-group="{escape(name)}" scope="col">'
+        f'<a href="{target}" hx-get="{target}" aria-expanded="false"><bdi>{escape(label)}</bdi>'
+        f" <small>▸{len(group.columns)}</small></a></th>"
+    )
+
+
+def _job_heads(group: Group, jobs: dict[int, GridJob], addresses: Addresses) -> Iterator[str]:
+    """Yield the heads of the group's jobs. The label leaves out the workflow where the group is named after it."""
+    labels = [safe_text(c.plain if c.workflow == group.name else jobs[c.column].display) for c in group.columns]
+    last = len(labels) - 1
+    for i, (column, label) in enumerate(zip(group.columns, short_labels(labels, LONGEST_LABEL), strict=True)):
+        job = jobs[column.column]
+        yield (
+            f'<th{" class=last" if i == last else ""} data-job="{escape(safe_text(job.display))}"'
+            f' data-column="{column.column}" scope="col">'
+            f'<a href="{addresses.base}/job/{job.job_id}{addresses.on_branch}"><bdi>{escape(label)}</bdi></a></th>'
+        )
+
+
+# ── Rows ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
+@dataclass(frozen=True, slots=True)
+class _Segment:
+    """The cells of one group: how to take them out of a row's string."""
+
+    is_open: bool
+    columns: tuple[int, ...]
+    pick: Callable[[str], Sequence[str]]
+    members: frozenset[int]
+
+
+def _segment(group: Group, is_open: bool) -> _Segment:
+    columns = tuple(c.column for c in group.columns)
+    pick: Callable[[str], Sequence[str]] = itemgetter(*columns)  # of one column: a string of one character, as good
+    return _Segment(is_open, columns, pick, frozenset(columns))
+
+
+def _row(
+    row: GridRow, segments: Sequence[_Segment], width: int, marks: dict[int, str], addresses: Addresses, now: datetime
+) -> DrawnRow:
+    cells = row.cells.ljust(width, ABSENT)
+    cell_base = f"{addresses.base}/-/cell/{row.sha}/"
+    commit = f"{addresses.base}/commit/{row.sha}"
+    parts = []
+    for segment in segments:
+        characters = "".join(segment.pick(cells))
+        own = {c: m for c, m in marks.items() if c in segment.members} if marks else {}
+        if segment.is_open:
+            parts.append(_open_cells(characters, segment.columns, own, cell_base))
+            parts.append(" ")  # the gap between groups
+        else:
+            parts.append(_folded_cell(_cached_group_look(characters), own, commit))
+    drawn = f'{_about(row, commit, addresses)}</th><td class="cells">{"".join(parts)}</td></tr>'
+    digest = f"{zlib.crc32(drawn.encode()):08x}"
+    when = time_element(row.committed_at, now, "short") if row.committed_at else "<span></span>"
+    return DrawnRow(row.sha, digest, f'<tr data-sha="{row.sha}" data-digest="{digest}"><th scope="row">{when}{drawn}')
+
+
+def _about(row: GridRow, commit: str, addresses: Addresses) -> str:
+    title = escape(safe_text(row.title[:LONGEST_TITLE]))
+    pull = (
+        f'<a class="pr" href="{addresses.base}/pull/{row.pull_number}">#{row.pull_number}</a>'
+        if row.pull_number
+        else '<span class="pr"></span>'
+    )
+    return (
+        f'<a class="sha" href="{commit}">{row.sha[:7]}</a><a class="title" href="{commit}"><bdi>{title}</bdi></a>'
+        f'{pull}<span class="author"><bdi>{escape(safe_text(row.author))}</bdi></span>'
+    )
+
+
+def _open_cells(characters: str, columns: Sequence[int], marks: dict[int, str], cell_base: str) -> str:
+    """Return the text of an open group's cells, with elements for those that are not plain."""
+    if marks:
+        characters = _with_gaps(characters, columns, marks)
+
+    def element(match: re.Match[str]) -> str:
+        column = columns[match.start()]
+        before, after = _cell_parts(match[0], marks.get(column, ""))
+        return f"{before}{column}{after[0]}{cell_base}{column}{after[1]}" if after[1] else before + after[0]
+
+    return _NOT_PLAIN.sub(element, characters.replace(PLAIN_SUCCESS, DOT))
+
+
+def _with_gaps(characters: str, columns: Sequence[int], marks: dict[int, str]) -> str:
+    changed = list(characters)
+    for i, column in enumerate(columns):
+        if changed[i] == ABSENT and column in marks:
+            changed[i] = _GAP
+    return "".join(changed)
+
+
+@lru_cache(maxsize=2048)
+def _cell_parts(character: str, mark: str) -> tuple[str, tuple[str, str]]:
+    """Return the pieces of a cell's element: up to the column, up to the address, and the rest.
+
+    An absent cell in a bar is no link: its element is the first two pieces, the last one is empty.
+    """
+    if character == _GAP:
+        return '<i data-cell data-state="absent" data-gap>', ("</i>", "")
+    look = LOOKS.get(character, _UNKNOWN_LOOK)
+    failing = look.state in FAILING
+    attributes = _attributes(look, mark if failing else "", bool(mark) and not failing)
+    sign = glyph(look, mark if failing else "")
+    words = cell_words(look) + (", several runs" if look.several else "")
+    return '<a data-cell="', (f'"{attributes} aria-label="{words}" href="', f'">{sign}</a>')
+
+
+def _attributes(look: CellLook, streak: str, gap: bool) -> str:
+    pairs = (
+        ("data-state", look.state.value),
+        ("data-verdict", look.verdict),
+        ("data-detail", look.detail.value),
+        ("data-streak", streak),
+    )
+    written = "".join(f' {name}="{value}"' for name, value in pairs if value)
+    return written + (" data-several" if look.several else "") + (" data-gap" if gap else "")
+
+
+@lru_cache(maxsize=4096)
+def _cached_group_look(characters: str) -> GroupLook:
+    """Most rows of a group look alike."""
+    known = "".join(c if c in LOOKS else ABSENT for c in characters)
+    return group_look(known)
+
+
+def _folded_cell(shown: GroupLook, marks: dict[int, str], commit: str) -> str:
+    """Return the two units of a folded group: its worst state and how many members are red."""
+    look = shown.look
+    if not marks and look.state is State.ABSENT:
+        return "  "
+    if not marks and look.state is State.SUCCESS and not look.verdict:
+        return DOT + " "
+    mark = _group_mark(marks)
+    failing = look.state in FAILING
+    attributes = _attributes(look, mark if failing else "", bool(mark) and not failing)
+    count = f"<b>{shown.red}</b>" if shown.red else ""
+    words = cell_words(look) + (f", {shown.red} red" if shown.red else "")
+    sign = glyph(look, mark if failing else "")
+    return f'<a class="g" data-cell{attributes} aria-label="{words}" href="{commit}">{sign}{count}</a>'
+
+
+def _group_mark(marks: dict[int, str]) -> str:
+    """A group's bar begins where the first of its members turned red."""
+    if not marks:
+        return ""
+    return "start" if set(marks.values()) == {"start"} else "mid"

@@ -1,0 +1,11 @@
+"""Which requests want a fragment of a page."""
+
+from __future__ import annotations
+
+from django.http import HttpRequest
+
+
+def wants_fragment(request: HttpRequest) -> bool:
+    """Whether htmx asks for the part that it swaps in. A restored history and boosted links need the whole page."""
+    htmx = request.htmx  # type: ignore[attr-defined]
+    return bool(htmx) and not htmx.boosted and not htmx.history_restore_request
