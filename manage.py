@@ -14,6 +14,7 @@ WITHOUT_STORE = {"help", "version", "--help", "--version", "-h", "check", "colle
 
 def main() -> None:
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "hud.settings")
+    os.umask(0o077)  # logs and secrets are nobody else's
     if len(sys.argv) > 1 and sys.argv[1] not in WITHOUT_STORE and not {"--help", "-h"} & set(sys.argv):
         try:
             store = open_store()

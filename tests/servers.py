@@ -38,6 +38,7 @@ for name in (
     "ALLOWED_HOSTS",
     "BIND",
     "BRANCH",
+    "DEMO",
     "PORT",
     "PUBLIC_URL",
     "REPLAY",

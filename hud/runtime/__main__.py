@@ -12,6 +12,7 @@ def main() -> int:
     if sys.argv[1:] != ["run"]:
         print("usage: python -m hud.runtime run", file=sys.stderr)
         return 2
+    os.umask(0o077)  # logs and secrets are nobody else's
     return Supervisor(os.environ).run()
 
 

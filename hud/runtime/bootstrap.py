@@ -35,17 +35,18 @@ def main() -> int:
 
 def install(folder: str, names: list[str]) -> int:
     """Install the pinned requirements unless exactly these are installed already."""
-    stamp = os.path.join(folder, "installed-" + names[-1])
+    stamp = os.path.join(folder, "installed")
     wanted = fingerprint(names)
-    if os.path.exists(stamp) and open(stamp).read() == wanted:
+    enough = {wanted, fingerprint(["requirements.txt", "requirements-dev.txt"])}
+    if os.path.exists(stamp) and open(stamp).read() in enough:
         return 0
     python = os.path.join(folder, "bin", "python")
-    if not works(python, "import pip") and not make_environment(folder, python):
+    if not works(python, "import pip") and not make_environment(folder):
         return 1
     print("Installing " + ", ".join(names) + " …", flush=True)
     command = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-input"]
-    done = subprocess.run([*command, "-r", os.path.join(CHECKOUT, names[-1])], check=False)
-    if done.returncode != 0:
+    run = subprocess.run([*command, "-r", os.path.join(CHECKOUT, names[-1])], check=False)
+    if run.returncode != 0:
         print("The requirements could not be installed; pip's own words are above.")
         return 1
     with open(stamp, "w") as file:  # written last, so that an interrupted install is done again
@@ -53,9 +54,10 @@ def install(folder: str, names: list[str]) -> int:
     return 0
 
 
-def make_environment(folder: str, python: str) -> bool:
+def make_environment(folder: str) -> bool:
     """Make the virtual environment. Debian ships Python without `ensurepip`: then the machine's pip is used."""
-    base = [sys.executable, "-m", "venv", *(["--clear"] if os.path.exists(python) else []), folder]
+    is_broken = os.path.exists(os.path.join(folder, "pyvenv.cfg"))  # made by a Python that has gone
+    base = [sys.executable, "-m", "venv", *(["--clear"] if is_broken else []), folder]
     print(f"Making the environment in {folder} …", flush=True)
     if works(sys.executable, "import ensurepip, venv") and subprocess.run(base, check=False).returncode == 0:
         return True

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import io
 import os
 import signal
 import subprocess
@@ -17,6 +18,7 @@ from hud.runtime.processes import die_with_parent
 
 _FIRST_WAIT_S, _LONGEST_WAIT_S = 1.0, 30.0
 _SETTLED_AFTER_S = 60.0
+_PROGRESS_EVERY_S = 5.0
 _COLOURS = {"web": 36, "ingest": 34, "worker": 35, "beat": 33}
 
 
@@ -58,7 +60,7 @@ class Child:
     ) -> None:
         self.name, self.command, self.output = name, command, output
         self.environment, self.cwd, self.restarts, self._clock = environment, cwd, restarts, clock
-        self.process: subprocess.Popen[str] | None = None
+        self.process: subprocess.Popen[bytes] | None = None
         self.finished = False
         self._started_at = 0.0
         self._start_again_at: float | None = None
@@ -74,8 +76,6 @@ class Child:
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
-            text=True,
-            errors="replace",
             start_new_session=True,  # Ctrl-C reaches the supervisor alone, which then stops its children in order
             preexec_fn=die_with_parent(signal.SIGKILL),  # a worker asked nicely would finish its task first
         )
@@ -124,10 +124,18 @@ class Child:
         self._start_again_at = self._clock() + self._wait_s
         self._wait_s = min(_LONGEST_WAIT_S, 2 * self._wait_s)
 
-    def _pass_on(self, process: subprocess.Popen[str]) -> None:
-        if process.stdout is not None:
-            for line in process.stdout:
-                self.output.say(self.name, line.rstrip("\n").rsplit("\r", 1)[-1])
+    def _pass_on(self, process: subprocess.Popen[bytes]) -> None:
+        if process.stdout is None:
+            return
+        progress_after = 0.0
+        # With newline="" a progress bar's carriage return ends a line too, and stays visible at its end.
+        for line in io.TextIOWrapper(process.stdout, errors="replace", newline=""):
+            if line.endswith("\r"):
+                if self._clock() < progress_after:
+                    continue
+                progress_after = self._clock() + _PROGRESS_EVERY_S
+            if line.strip():
+                self.output.say(self.name, line.rstrip("\r\n"))
 
 
 def describe_exit(code: int) -> str:

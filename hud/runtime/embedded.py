@@ -73,6 +73,8 @@ class EmbeddedServers:
         finally:
             self._users.close()
             self._users = None
+            if self._keeper is not None:
+                self._keeper.poll()
 
     def __enter__(self) -> ServerUrls:
         return self.start()

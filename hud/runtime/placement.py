@@ -38,7 +38,10 @@ class Placement:
 def prepare_data_dir(data_dir: Path) -> None:
     """Make DATA_DIR. For root it is one that the database's user may pass through but not list."""
     try:
-        data_dir.mkdir(parents=True, mode=0o711 if os.geteuid() == 0 else 0o700, exist_ok=True)
+        if not data_dir.is_dir():
+            data_dir.mkdir(parents=True, mode=0o700)
+            if os.geteuid() == 0:
+                data_dir.chmod(0o711)
     except OSError as error:
         raise StartError(
             f"DATA_DIR {data_dir} cannot be made: {error.strerror}. Set DATA_DIR to another folder."

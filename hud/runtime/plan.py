@@ -16,6 +16,7 @@ VARIABLES = {
     "REPO": "owner/name to follow",
     "BRANCH": "its branch",
     "REPLAY": "folder of recorded GitHub answers to play instead",
+    "DEMO": "no: an empty store stays empty instead of getting the synthetic repository",
     "WEB_PROCESSES": "processes of the web server",
     "EMBEDDED_START_TIMEOUT_S": "longest wait for the embedded servers' start",
 }
@@ -32,6 +33,7 @@ class Plan:
     port: int
     web_processes: int
     fill: tuple[str, ...] | None
+    demo: bool
 
     @property
     def own_address(self) -> str:
@@ -48,6 +50,7 @@ def read_plan(environment: Mapping[str, str]) -> Plan:
         port=_whole_number(environment, "PORT", 8000, 1, 65535),
         web_processes=_whole_number(environment, "WEB_PROCESSES", 1, 1, 64),
         fill=_fill(environment),
+        demo=_wants_demo(environment),
     )
 
 
@@ -65,6 +68,13 @@ def _fill(environment: Mapping[str, str]) -> tuple[str, ...] | None:
     if branch and not repository:
         raise StartError("BRANCH is set without REPO; set REPO=owner/name too.")
     return ("follow", repository, *of_branch) if repository else None
+
+
+def _wants_demo(environment: Mapping[str, str]) -> bool:
+    raw = environment.get("DEMO", "").strip().lower() or "yes"
+    if raw not in {"yes", "no", "1", "0", "true", "false"}:
+        raise StartError(f"DEMO is {raw!r}; write yes or no.")
+    return raw in {"yes", "1", "true"}
 
 
 def _whole_number(environment: Mapping[str, str], name: str, default: int, least: int, most: int) -> int:

@@ -133,14 +133,15 @@ class Supervisor:
     def _wait_for_page(self, plan: Plan) -> None:
         """Wait until the page is served and a worker answers, then say so."""
         web = self.children[0]
-        deadline = time.monotonic() + _PAGE_LIMIT_S
+        deadline, wait_s = time.monotonic() + _PAGE_LIMIT_S, _LOOK_EVERY_S
         while _status(plan.own_address, "/") is None:
             if not web.is_running():
                 web.drain()
                 raise StartError("the web server ended; its words are above.")
             if time.monotonic() > deadline:
                 raise StartError(f"the page was not served within {_PAGE_LIMIT_S:.0f} s; what went wrong is above.")
-            time.sleep(_LOOK_EVERY_S)
+            time.sleep(wait_s)
+            wait_s = min(5.0, 1.3 * wait_s)  # a page that fails says so at each try
         worker_deadline = time.monotonic() + _WORKER_LIMIT_S
         while _status(plan.own_address, "/health") != 200 and time.monotonic() < worker_deadline:
             self._look_at_children()
@@ -149,7 +150,7 @@ class Supervisor:
         self.output.plain(f"HUD ready at {plan.own_address}")
 
     def _look_after(self, plan: Plan, facts: Mapping[str, object]) -> None:
-        fill = plan.fill or (DEMO if facts.get("repositories") == 0 else None)
+        fill = plan.fill or (DEMO if plan.demo and facts.get("repositories") == 0 else None)
         if fill is not None:
             environment = {key: value for key, value in self.environment.items() if key not in _NOT_FOR_CHILDREN}
             filler = Child(

@@ -1,0 +1,267 @@
+"""The real `make run`: its supervisor started, used, stopped, killed and started again."""
+
+from __future__ import annotations
+
+import http.client
+import os
+import pwd
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from hud.runtime.accounts import Account, can_enter
+from hud.runtime.locks import is_held
+from tests.conftest import CHECKOUT, wait_for
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.timeout(240),
+    pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc to find what is left behind"),
+]
+OWN_VARIABLES = ("DATA_DIR", "DATABASE_URL", "REDIS_URL", "PORT", "REPO", "REPLAY", "BRANCH", "SECRET_KEY")
+
+
+class Hud:
+    """One HUD under test, in a folder and on a port of its own."""
+
+    def __init__(
+        self, data_dir: Path, *, python: str = sys.executable, checkout: Path = CHECKOUT, **popen: object
+    ) -> None:
+        self.data_dir, self.port = data_dir, free_port()
+        self.python, self.checkout, self.popen = python, checkout, popen
+        self.process: subprocess.Popen[str] | None = None
+        self.log = data_dir.with_name(f"{data_dir.name}.log")
+        self.environment = {name: value for name, value in os.environ.items() if name not in OWN_VARIABLES}
+        self.environment |= {"DATA_DIR": str(data_dir), "PORT": str(self.port)}
+        self.environment |= {"DEMO": "no", "ADMIN_PASSWORD": "a fine password"}
+
+    def start(self) -> Hud:
+        with self.log.open("w") as log:
+            self.process = subprocess.Popen(  # type: ignore[call-overload]
+                [self.python, "-m", "hud.runtime", "run"],
+                cwd=self.checkout,
+                env=self.environment,
+                stdout=log,
+                stderr=log,
+                text=True,
+                **self.popen,
+            )
+        return self
+
+    def wait_until_ready(self) -> Hud:
+        assert self.process is not None
+        process = self.process
+
+        def is_ready() -> bool:
+            assert process.poll() is None, f"it ended:\n{self.said()}"
+            return "HUD ready" in self.said()
+
+        wait_for(is_ready, "HUD is ready", limit_s=90)
+        return self
+
+    def run_again(self, **variables: str) -> subprocess.CompletedProcess[str]:
+        """Start a second one and wait for its end."""
+        return self._finished(["-m", "hud.runtime", "run"], **variables)
+
+    def manage(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        return self._finished(["manage.py", *arguments])
+
+    def _finished(self, arguments: list[str], **variables: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(  # type: ignore[call-overload, no-any-return]
+            [self.python, *arguments],
+            cwd=self.checkout,
+            env={**self.environment, **variables},
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+            **self.popen,
+        )
+
+    def status(self, path: str) -> int:
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=20)
+        try:
+            connection.request("GET", path)
+            return connection.getresponse().status
+        finally:
+            connection.close()
+
+    def stop(self, sig: signal.Signals = signal.SIGTERM) -> int:
+        assert self.process is not None
+        self.process.send_signal(sig)
+        return self.process.wait(60)
+
+    def said(self) -> str:
+        return self.log.read_text() if self.log.exists() else ""
+
+    def processes(self, what: str = "") -> list[int]:
+        """All that runs for this DATA_DIR, found by command line, environment or working folder; narrowed by `what`."""
+        told = {int(pid.name): describe(pid) for pid in Path("/proc").glob("[0-9]*")}
+        return [pid for pid, text in told.items() if str(self.data_dir) in text and what in text]
+
+    def ask(self, statement: str) -> str:
+        """Return what a Python statement prints in Django's shell; `User` and `Group` are there."""
+        imports = "from django.contrib.auth.models import Group, User; "
+        done = self.manage("shell", "-v0", "-c", imports + statement)
+        assert done.returncode == 0, done.stderr
+        return done.stdout.strip()
+
+    def assert_nothing_is_left(self) -> None:
+        wait_for(lambda: not self.processes(), f"nothing of {self.data_dir} runs: {self.processes()}", limit_s=20)
+        assert not list((self.data_dir / "servers" / "run").glob("*")), "no socket is left"
+        assert not any(is_held(lock) for lock in self.data_dir.glob("*.lock")), "no lock is held"
+
+
+def describe(pid: Path) -> str:
+    """Return command line, environment and working folder of a process; empty where it has gone."""
+    try:
+        told = (pid / "cmdline").read_bytes() + b" " + (pid / "environ").read_bytes()
+        return f"{told.replace(bytes(1), b' ').decode(errors='replace')} {(pid / 'cwd').readlink()}"
+    except OSError:
+        return ""
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+@pytest.fixture
+def folder() -> Iterator[Path]:
+    """A short private folder that other users may pass through."""
+    made = Path(tempfile.mkdtemp(prefix="hud-run-", dir="/tmp"))
+    made.chmod(0o711)
+    yield made
+    shutil.rmtree(made, ignore_errors=True)
+
+
+@pytest.fixture
+def hud(folder: Path) -> Iterator[Hud]:
+    made = Hud(folder / "data")
+    yield made
+    if made.process is not None and made.process.poll() is None:
+        made.stop()
+
+
+def test_it_serves_shares_its_store_refuses_a_second_and_leaves_nothing(hud: Hud, folder: Path) -> None:
+    hud.start().wait_until_ready()
+    assert hud.said().count("HUD ready at") == 1
+    assert f"HUD ready at http://127.0.0.1:{hud.port}\n" in hud.said()
+    assert hud.status("/health") == 200
+    assert "a fine password" not in hud.said()
+
+    assert hud.ask("print(User.objects.count())") == "1"
+
+    second = hud.run_again(PORT=str(free_port()))
+    assert second.returncode == 1
+    assert f"it already runs on {hud.data_dir}" in second.stderr
+    assert "Traceback" not in second.stderr
+
+    elsewhere = hud.run_again(DATA_DIR=str(folder / "other"))
+    assert elsewhere.returncode == 1
+    assert f"port {hud.port} at 127.0.0.1 cannot be used" in elsewhere.stderr
+    assert hud.status("/health") == 200, "neither of them disturbed the one that runs"
+
+    assert hud.stop(signal.SIGINT) == 0
+    hud.assert_nothing_is_left()
+    assert hud.ask("print(User.objects.count())") == "1", "manage.py starts the same store when nothing runs"
+    hud.assert_nothing_is_left()
+
+
+def test_killed_it_leaves_no_process_and_starts_again_with_its_data(hud: Hud) -> None:
+    hud.start().wait_until_ready()
+    hud.ask("Group.objects.create(name='kept')")
+    hud.stop(signal.SIGKILL)
+    wait_for(lambda: not hud.processes(), "all of it ended with the supervisor", limit_s=20)
+    hud.start().wait_until_ready()
+    assert hud.ask("print(Group.objects.filter(name='kept').exists())") == "True"
+    assert hud.stop() == 0
+    hud.assert_nothing_is_left()
+
+
+@pytest.mark.parametrize("reached", ["data in", "preparing the database"])
+def test_stopped_while_it_starts_it_leaves_nothing(hud: Hud, reached: str) -> None:
+    hud.start()
+    wait_for(lambda: reached in hud.said(), f"start-up says {reached!r}")
+    assert hud.stop() == 0
+    hud.assert_nothing_is_left()
+    assert "HUD ready" not in hud.said()
+
+
+def test_a_worker_that_dies_is_started_again(hud: Hud) -> None:
+    hud.start().wait_until_ready()
+    for pid in hud.processes("worker@%h"):
+        os.kill(pid, signal.SIGKILL)
+    wait_for(lambda: "starting it again" in hud.said(), "the supervisor says so")
+    wait_for(lambda: hud.processes("worker@%h"), "the worker runs again")
+    assert hud.stop() == 0
+    hud.assert_nothing_is_left()
+
+
+def test_it_runs_as_an_ordinary_user(folder: Path) -> None:
+    if os.geteuid() != 0:
+        pytest.skip("these tests run as an ordinary user already, so the others show it")
+    nobody = pwd.getpwnam("nobody")
+    account = Account("nobody", nobody.pw_uid, nobody.pw_gid)
+    python, variables = python_for(account, folder / "python")
+    copy = copied_checkout(folder / "checkout")
+    os.chown(folder, account.uid, account.gid)
+    hud = Hud(folder / "data", python=python, checkout=copy, **account.popen_arguments())
+    hud.environment |= variables
+    hud.start().wait_until_ready()
+    assert hud.status("/health") == 200
+    assert (hud.data_dir / "servers" / "postgres").stat().st_uid == account.uid
+    assert hud.data_dir.stat().st_mode & 0o777 == 0o700
+    assert hud.stop() == 0
+    hud.assert_nothing_is_left()
+
+
+def python_for(account: Account, folder: Path) -> tuple[str, dict[str, str]]:
+    """Return a Python that `account` may run, copied to `folder` if need be, and the variables that it needs."""
+    packages = next(entry for entry in sys.path if entry.endswith("site-packages"))
+    environment = {"PYTHONPATH": packages, "HOME": "/", "LD_LIBRARY_PATH": str(folder / "lib")}
+    python = Path(sys.executable)
+    if not can_enter(account, python.resolve()):
+        python = copied_python(folder)
+    trial = [python, "-c", "import celery, django, psycopg, redis"]
+    as_account = account.popen_arguments()
+    tried = subprocess.run(trial, cwd="/", env=environment, capture_output=True, check=False, **as_account)  # type: ignore[call-overload]
+    if tried.returncode != 0:
+        pytest.skip(f"{account.name} can run no Python with these packages here: {tried.stderr[-300:]!r}")
+    return str(python), environment
+
+
+def copied_python(target: Path) -> Path:
+    """Copy this interpreter and its standard library, which may lie in root's home, to `target`."""
+    version = f"python{sys.version_info.major}.{sys.version_info.minor}"
+    library = Path(os.__file__).parent
+    unneeded = shutil.ignore_patterns("site-packages", "test", "__pycache__", "config-*", "idlelib", "lib2to3")
+    shutil.copytree(library, target / "lib" / version, ignore=unneeded)
+    for shared in library.parent.glob("libpython*"):
+        shutil.copy(shared, target / "lib")
+    (target / "bin").mkdir()
+    copied = Path(shutil.copy(Path(sys.executable).resolve(), target / "bin" / version))
+    open_up(target)
+    copied.chmod(0o755)
+    return copied
+
+
+def copied_checkout(target: Path) -> Path:
+    for name in ("hud", "classifier", "templates", "static"):
+        shutil.copytree(CHECKOUT / name, target / name, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copy(CHECKOUT / "manage.py", target)
+    open_up(target)
+    return target
+
+
+def open_up(folder: Path) -> None:
+    for path in [folder, *folder.rglob("*")]:
+        path.chmod(0o755 if path.is_dir() else 0o644)
