@@ -31,10 +31,10 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("<owner>/<name>/-/cell/<sha>/<int:column>", card.cell, name="cell"),
     path("<owner>/<name>/-/card/<sha>/<int:column>", card.card, name="card"),
     path("<owner>/<name>/-/card/<sha>/group", card.group, name="group-card"),
-    # ── Last, because a branch may hold slashes ──────────────────────────────────────────────────────────────────────
-    path("<owner>/<name>/<path:branch>", grid.grid, name="grid"),
     path("<str:owner>/<str:name>/run/<signed:external_id>", run_page, name="run"),
     path("<str:owner>/<str:name>/run/<signed:external_id>/log", raw_log, name="raw-log"),
+    # ── Last, because a branch may hold slashes ──────────────────────────────────────────────────────────────────────
+    path("<owner>/<name>/<path:branch>", grid.grid, name="grid"),
 ]
 
 handler404 = "hud.views.errors.page_not_found"
