@@ -40,7 +40,7 @@ def write_job_runs(batch: Batch, facts: Sequence[JobRunFact]) -> None:
         r.external_id: r
         for r in Run.objects.filter(repository=batch.repository, external_id__in={f.job_id for f in facts})
     }
-    before = {run_id: (r.status, r.conclusion) for run_id, r in known.items()}
+    before = {run_id: _place_and_state(r) for run_id, r in known.items()}
     jobs = _Columns(batch, facts)
     for fact in facts:
         run = known.get(fact.job_id)
@@ -55,9 +55,16 @@ def write_job_runs(batch: Batch, facts: Sequence[JobRunFact]) -> None:
     Run.objects.bulk_create([r for r in runs if r.pk is None], batch_size=500)
     Run.objects.bulk_update([r for r in runs if r.external_id in before], _JOINED, batch_size=500)
     for run in runs:
-        if before.get(run.external_id) != (run.status, run.conclusion):
+        was = before.get(run.external_id)
+        if was != _place_and_state(run):
             batch.dirty_cells.add((run.commit_id, run.job_id))
+            if was:
+                batch.dirty_cells.add(was[:2])
     batch.logs_wanted.update(r.id for r in runs if wants_log(r))
+
+
+def _place_and_state(run: Run) -> tuple[int, int, str, str]:
+    return run.commit_id, run.job_id, run.status, run.conclusion
 
 
 def wants_log(run: Run) -> bool:
