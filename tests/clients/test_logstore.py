@@ -9,7 +9,7 @@ from django.core.files.storage import FileSystemStorage, InMemoryStorage
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hud.clients.logstore import Cut, LogDamaged, LogLine, LogNotFound, LogStore
+from hud.clients.logstore import Cut, LogDamagedError, LogLine, LogNotFoundError, LogStore
 from hud.clients.logstore.writer import FrameSize
 
 WHOLE = {"max_bytes": 10**9, "head_bytes": 0, "tail_bytes": 0}
@@ -207,7 +207,7 @@ def test_it_reads_at_most_two_thousand_lines_at_a_time(store):
 def test_a_log_that_is_not_there_is_said_to_be_missing(store):
     assert store.info("nobody") is None
     for read in (lambda: store.read_lines("nobody", 1, 2), lambda: store.raw("nobody")):
-        with pytest.raises(LogNotFound):
+        with pytest.raises(LogNotFoundError):
             read()
     store.delete("nobody")
 
@@ -279,7 +279,7 @@ def test_a_damaged_index_is_said_to_be_one_and_can_be_written_over(store, storag
     put(store, b"old\n", key="k")
     storage.delete("k.index")
     storage.save("k.index", ContentFile(damage))
-    with pytest.raises(LogDamaged):
+    with pytest.raises(LogDamagedError):
         store.read_lines("k", 1, 1)
     put(store, b"new\n", key="k")
     assert store.read_lines("k", 1, 1) == [LogLine(1, b"new")]
@@ -290,10 +290,10 @@ def test_damaged_or_missing_frames_are_said_to_be_so(store, storage):
     (frames_name,) = (name for name in storage.listdir("")[1] if name.endswith(".frames"))
     size = storage.size(frames_name)
     storage.delete(frames_name)
-    with pytest.raises(LogDamaged, match="missing"):
+    with pytest.raises(LogDamagedError, match="missing"):
         store.read_lines("k", 1, 1)
     storage.save(frames_name, ContentFile(b"\0" * size))
-    with pytest.raises(LogDamaged, match="around line 1"):
+    with pytest.raises(LogDamagedError, match="around line 1"):
         store.read_lines("k", 1, 1)
 
 

@@ -8,7 +8,7 @@ import pytest
 from botocore.config import Config
 from storages.backends.s3 import S3Storage
 
-from hud.clients.logstore import LogDamaged, LogLine, LogNotFound, LogStore
+from hud.clients.logstore import LogDamagedError, LogLine, LogNotFoundError, LogStore
 
 WHOLE = {"max_bytes": 10**9, "head_bytes": 0, "tail_bytes": 0}
 
@@ -138,7 +138,7 @@ def test_a_search_reads_ranges(store, server):
 
 def test_a_log_that_is_not_there_is_missing(store):
     assert store.info("o/n/1") is None
-    with pytest.raises(LogNotFound):
+    with pytest.raises(LogNotFoundError):
         store.read_lines("o/n/1", 1, 2)
 
 
@@ -155,5 +155,5 @@ def test_missing_frames_are_said_to_be_so(store, server):
     put(store, b"x\n")
     (frames,) = (path for path in server.objects if path.endswith(".frames"))
     del server.objects[frames]
-    with pytest.raises(LogDamaged):
+    with pytest.raises(LogDamagedError):
         store.read_lines("o/n/1", 1, 1)

@@ -5,7 +5,7 @@ from django.core.files.storage import InMemoryStorage
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hud.clients.logstore import BadPattern, LogStore, SearchHit, compile_pattern
+from hud.clients.logstore import BadPatternError, LogStore, SearchHit, compile_pattern
 from hud.clients.logstore.writer import FrameSize
 
 WHOLE = {"max_bytes": 10**9, "head_bytes": 0, "tail_bytes": 0}
@@ -123,7 +123,7 @@ def test_a_pattern_that_matches_nothing_at_all_matches_every_line():
     ],
 )
 def test_a_bad_pattern_is_explained(pattern, reason):
-    with pytest.raises(BadPattern) as refused:
+    with pytest.raises(BadPatternError) as refused:
         compile_pattern(pattern, regex=True)
     assert reason in str(refused.value)
     assert "(?m)" not in str(refused.value)

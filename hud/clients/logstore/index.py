@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 
 import zstandard
 
-from hud.clients.logstore.records import Cut, LogDamaged, StoredLog
+from hud.clients.logstore.records import Cut, LogDamagedError, StoredLog
 
 MAGIC = b"HUDLOG1\n"
 # raw offset, first line, stored offset; raw length, stored length, newlines; flags
@@ -94,9 +94,9 @@ class FrameIndex:
 
     @classmethod
     def from_bytes(cls, data: bytes) -> "FrameIndex":
-        """Raise LogDamaged unless `data` is what `to_bytes` made."""
+        """Raise LogDamagedError unless `data` is what `to_bytes` made."""
         if not data.startswith(MAGIC):
-            raise LogDamaged("the index of the log is not one")
+            raise LogDamagedError("the index of the log is not one")
         try:
             plain = zstandard.ZstdDecompressor().decompress(data[len(MAGIC) :], max_output_size=_MAX_INDEX_BYTES)
             head, _, packed = plain.partition(b"\n")
@@ -104,9 +104,9 @@ class FrameIndex:
             cut = fields["log"].pop("cut")
             log = StoredLog(**fields["log"], cut=Cut(**cut) if cut else None)
         except (zstandard.ZstdError, ValueError, KeyError, TypeError) as error:
-            raise LogDamaged("the index of the log can't be read") from error
+            raise LogDamagedError("the index of the log can't be read") from error
         if len(packed) != fields["frames"] * _RECORD.size:
-            raise LogDamaged("the index of the log is not whole")
+            raise LogDamagedError("the index of the log is not whole")
         return cls(log, fields["frames_name"], _PackedFrames(packed))
 
     def frames_from_line(self, line: int) -> Iterator[Frame]:

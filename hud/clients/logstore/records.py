@@ -3,11 +3,11 @@
 from dataclasses import dataclass
 
 
-class LogNotFound(Exception):
+class LogNotFoundError(Exception):
     """No log is stored under this key."""
 
 
-class LogDamaged(Exception):
+class LogDamagedError(Exception):
     """The stored log can't be read: its index or one of its frames is not what was written."""
 
 

@@ -18,7 +18,7 @@ _MATCH_BYTES = 400
 Pattern = Any  # google-re2 ships no types
 
 
-class BadPattern(ValueError):
+class BadPatternError(ValueError):
     """The pattern can't be used; the message says why, for the person who typed it."""
 
 
@@ -43,22 +43,22 @@ class SearchResult:
 
 
 def compile_pattern(text: str, *, regex: bool = False) -> Pattern:
-    """Return a pattern for `search`, ignoring case; raise BadPattern.
+    """Return a pattern for `search`, ignoring case; raise BadPatternError.
 
     A plain text is found as it stands; of letters beyond ASCII the case counts. A regular expression has RE2's syntax
     and sees one line at a time; `(?-i)` makes the case count.
     """
     if not text:
-        raise BadPattern("nothing to search for")
+        raise BadPatternError("nothing to search for")
     if len(text) > LONGEST_PATTERN:
-        raise BadPattern(f"longer than {LONGEST_PATTERN} characters")
+        raise BadPatternError(f"longer than {LONGEST_PATTERN} characters")
     source = text.encode("utf-8", "replace")
     if not regex:
         source = _as_literal(source)
     try:
         return re2.compile(b"(?m)" + source, _options())
     except re2.error as error:
-        raise BadPattern(_reason(error)) from None
+        raise BadPatternError(_reason(error)) from None
 
 
 def _options() -> Any:

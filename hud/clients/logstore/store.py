@@ -1,7 +1,7 @@
 """The log store itself: open, read, search and delete logs by key."""
 
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from typing import IO
 
@@ -12,7 +12,7 @@ from hud.clients.logstore.index import Frame, FrameIndex
 from hud.clients.logstore.lines import lines_of
 from hud.clients.logstore.objects import replace_object, save_whole
 from hud.clients.logstore.ranges import ReadRange, ranges_of
-from hud.clients.logstore.records import Cut, LogDamaged, LogLine, LogNotFound, Segment, StoredLog
+from hud.clients.logstore.records import Cut, LogDamagedError, LogLine, LogNotFoundError, Segment, StoredLog
 from hud.clients.logstore.search import Pattern, SearchResult, compile_pattern, search_frames
 from hud.clients.logstore.writer import FrameSize, Limits, LogWriter
 
@@ -53,7 +53,7 @@ class LogStore:
         """Return lines `first` to `last` (from 1, both included), at most MOST_LINES, each at most `line_bytes`.
 
         Lines that the log doesn't have, and those left out of it, are not in the answer. The rest of a line that is
-        `cut` comes with `raw`. Raises LogNotFound and LogDamaged.
+        `cut` comes with `raw`. Raises LogNotFoundError and LogDamagedError.
         """
         first = max(first, 1)
         last = min(last, first + MOST_LINES - 1)
@@ -77,7 +77,7 @@ class LogStore:
                 end = frame.raw_end
 
     def raw(self, key: str) -> Iterator[bytes]:
-        """Yield the original bytes; where some were left out, a line says so. Raises LogNotFound at the call."""
+        """Yield the original bytes; where some were left out, a line says so. Raises LogNotFoundError at the call."""
         index = self._index(key)
         return self._raw_with_note(key, index.log)
 
@@ -92,7 +92,7 @@ class LogStore:
         if log.cut and not noted:
             yield _note(log.cut, ended)
 
-    def aligned(self, key: str) -> Iterator[bytes]:
+    def aligned(self, key: str) -> Generator[bytes, None, None]:
         """Yield the log with an empty line for each line left out: every line read from it has its original number."""
         next_line = 1  # the line that the next byte belongs to
         for segment in self.segments(key):
@@ -140,7 +140,7 @@ class LogStore:
     def _index(self, key: str) -> FrameIndex:
         if index := self._find_index(key):
             return index
-        raise LogNotFound(f"no log is stored under {key}")
+        raise LogNotFoundError(f"no log is stored under {key}")
 
     def _find_index(self, key: str) -> FrameIndex | None:
         try:
@@ -153,7 +153,7 @@ class LogStore:
         """Return the name of the object with the log's frames, "" if there is none or the index does not tell."""
         try:
             index = self._find_index(key)
-        except LogDamaged:
+        except LogDamagedError:
             return ""
         return index.frames_name if index and index.frames else ""
 
@@ -167,7 +167,7 @@ class LogStore:
                 try:
                     opened = self._open_frames(key, stack)
                 except FileNotFoundError as error:
-                    raise LogDamaged(f"the frames of the log {key} are missing") from error
+                    raise LogDamagedError(f"the frames of the log {key} are missing") from error
             yield opened
 
     def _open_frames(self, key: str, stack: ExitStack) -> tuple[FrameIndex, ReadRange]:
@@ -212,9 +212,9 @@ def _decompressed(frame: Frame, stored: bytes) -> bytes:
     try:
         raw = zstandard.ZstdDecompressor().decompress(stored, max_output_size=frame.raw_length)
     except zstandard.ZstdError as error:
-        raise LogDamaged(f"the log can't be read around line {frame.first_line}") from error
+        raise LogDamagedError(f"the log can't be read around line {frame.first_line}") from error
     if len(raw) != frame.raw_length:
-        raise LogDamaged(f"the log can't be read around line {frame.first_line}")
+        raise LogDamagedError(f"the log can't be read around line {frame.first_line}")
     return raw
 
 
