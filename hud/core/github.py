@@ -214,8 +214,13 @@ def job_run_fact(item: Payload) -> JobRunFact:
         runner_name=_text(item.get("runner_name")),
         labels=tuple(_text(label) for label in labels) if isinstance(labels, list) else (),
         html_url=_text(item.get("html_url"), 1000),
-        steps=_steps(steps) if isinstance(steps, list) and item.get("status") == "completed" else None,
+        steps=_steps(steps) if isinstance(steps, list) and _keeps_steps(item) else None,
     )
+
+
+def _keeps_steps(item: Payload) -> bool:
+    """Only a run that ended badly keeps its steps; reading them is most of the work of reading a job."""
+    return item.get("status") == "completed" and item.get("conclusion") not in ("success", "skipped", "neutral")
 
 
 def _steps(steps: Iterable[object]) -> tuple[dict[str, Any], ...]:

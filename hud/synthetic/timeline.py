@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import lru_cache
 
 from hud.synthetic.columns import Column
 from hud.synthetic.dice import Dice
@@ -12,6 +13,7 @@ _QUICK_KINDS = frozenset({"dns", "git_fetch", "package_index", "registry_429", "
 _OUTAGE_AFTER_S = 540
 
 
+@lru_cache(maxsize=8192)
 def iso(epoch_s: int) -> str:
     """GitHub's spelling of a time: ``2026-11-30T05:12:33Z``."""
     return datetime.fromtimestamp(epoch_s, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
