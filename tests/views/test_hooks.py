@@ -1,0 +1,205 @@
+"""GitHub's webhooks at the door."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.test import Client, override_settings
+
+from hud.models import Cell, InboxItem, Run
+from hud.services.repositories import ensure_repository
+from tests.fakes.cases import deliver, field_case, play_case, sign, work_on_inbox
+from tests.services.payloads import FULL_NAME, body, commit, event, job, sha
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture(autouse=True)
+def _no_worker(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The worker is a test of its own; here the inbox is worked on by hand."""
+    monkeypatch.setattr("hud.views.hooks.ingest_inbox.delay", lambda: None)
+
+
+def _red_unit() -> bytes:
+    return body(event("workflow_job", job(861, 9501, "c2", "unit", conclusion="failure"))[1])
+
+
+def test_a_signed_delivery_is_stored_before_it_is_answered(client: Client) -> None:
+    answer = deliver(client, "workflow_job", _red_unit())
+    assert answer.status_code == 202
+    assert bytes(InboxItem.objects.get().body) == _red_unit()
+
+
+@pytest.mark.parametrize("signature", ["", "sha256=", "sha1=abc", "sha256=é", "sha256=" + "0" * 64, None])
+def test_a_wrong_signature_is_401_and_stores_nothing(client: Client, signature: str | None) -> None:
+    wrong = sign(b"other") if signature is None else signature
+    assert deliver(client, "workflow_job", _red_unit(), signature=wrong).status_code == 401
+    assert not InboxItem.objects.exists()
+
+
+def test_a_forged_delivery_does_not_poison_the_id_of_an_honest_one(client: Client) -> None:
+    ensure_repository(full_name=FULL_NAME, branch="main", github_id=77)
+    assert deliver(client, "workflow_job", _red_unit(), delivery="g", signature="sha256=" + "0" * 64).status_code == 401
+    for _ in range(3):
+        assert deliver(client, "workflow_job", _red_unit(), delivery="g").status_code == 202
+    work_on_inbox()
+    assert InboxItem.objects.count() == 1
+    assert Run.objects.filter(external_id=861).count() == 1
+
+
+def test_a_delivery_without_id_is_refused_with_a_reason(client: Client) -> None:
+    answer = deliver(client, "workflow_job", _red_unit(), delivery=None)
+    assert answer.status_code == 400
+    assert "X-GitHub-Delivery" in answer.json()["error"]
+
+
+def test_the_same_id_with_another_body_is_refused(client: Client) -> None:
+    deliver(client, "workflow_job", _red_unit())
+    assert deliver(client, "workflow_job", _red_unit() + b"\n").status_code == 409
+
+
+@pytest.mark.parametrize(
+    ("payload", "status", "reason"),
+    [
+        (b"{", 422, "not JSON"),
+        (b"[]", 422, "JSON object"),
+        (b"{}", 422, "'workflow_job' is missing"),
+        (b'{"workflow_job": {"id": -1}}', 422, "'name'"),
+        (b'{"workflow_job": {"id": 1, "name": "unit", "head_sha": "<b>"}}', 422, "sha"),
+    ],
+)
+def test_a_body_that_cannot_be_read_is_refused_with_a_reason(
+    client: Client, payload: bytes, status: int, reason: str
+) -> None:
+    answer = deliver(client, "workflow_job", payload)
+    assert answer.status_code == status
+    assert reason in answer.json()["error"]
+    assert not InboxItem.objects.exists()
+
+
+@override_settings(DATA_UPLOAD_MAX_MEMORY_SIZE=1000)
+def test_a_body_past_the_limit_is_413_and_names_the_setting(client: Client) -> None:
+    answer = deliver(client, "workflow_job", b" " * 1001)
+    assert answer.status_code == 413
+    assert "WEBHOOK_MAX_BYTES" in answer.json()["error"]
+
+
+def test_ping_and_events_without_use_are_answered_and_do_nothing(client: Client) -> None:
+    assert deliver(client, "ping", b'{"zen": "Keep it small"}').status_code == 202
+    assert deliver(client, "star", b"{}", delivery="d-2").json() == {"status": "ignored"}
+    work_on_inbox()
+    assert [i.state for i in InboxItem.objects.all()] == ["done"]
+
+
+def test_an_event_of_a_repository_that_nobody_follows_is_kept_for_the_admin(client: Client) -> None:
+    deliver(client, "workflow_job", _red_unit())
+    work_on_inbox()
+    assert InboxItem.objects.get().state == InboxItem.State.UNFOLLOWED
+    assert not Run.objects.exists()
+
+
+def test_a_form_encoded_hook_is_told_to_send_json(client: Client, shared_data: Path) -> None:
+    case = field_case(shared_data, "FC-26")
+    form = case["input"]["raw_body"].encode()
+    answer = deliver(client, "workflow_job", b"payload=" + form, content_type="application/x-www-form-urlencoded")
+    assert answer.status_code == 415
+    assert "application/json" in answer.json()["error"]
+
+
+def test_the_signature_is_over_the_bytes_that_came(client: Client, shared_data: Path, tmp_path: Path) -> None:
+    case = field_case(shared_data, "FC-26")
+    ensure_repository(full_name="brindle/kestrel", branch="main", github_id=77)
+    raw = case["input"]["raw_body"].encode()
+    assert deliver(client, "workflow_job", raw).status_code == 202
+    work_on_inbox()
+    assert Run.objects.get(external_id=921).name == "unit — café 🧪"
+    assert Cell.objects.get().state == "failure"
+
+
+def _replay_and_post(client: Client, case: dict[str, Any], folder: Path) -> None:
+    play_case(folder, case["input"]["replay"])
+    raw = case["input"]["raw_webhook"]
+    assert deliver(client, raw["event"], raw["raw_body"].encode(), delivery=raw["delivery"]).status_code == 202
+    work_on_inbox()
+
+
+def test_text_that_postgresql_refuses_is_stored_with_a_visible_replacement(
+    client: Client, shared_data: Path, tmp_path: Path
+) -> None:
+    case = field_case(shared_data, "FC-08")
+    _replay_and_post(client, case, tmp_path)
+    run = Run.objects.select_related("commit").get(external_id=502)
+    assert [i.state for i in InboxItem.objects.all()] == ["done"]
+    assert run.failures.get(rank=0).line.startswith("FAILED tests/test_nul.py")
+    assert "\x00" not in run.failures.get(rank=0).line
+
+
+def test_a_title_known_from_a_push_alone_keeps_a_mark_where_text_was_refused(client: Client) -> None:
+    ensure_repository(full_name=FULL_NAME, branch="main", github_id=77)
+    raw = (
+        '{"ref":"refs/heads/main","before":"%s","after":"%s","commits":[{"id":"%s","message":"Strip \\u0000 and \\ud83d"}],'
+        '"repository":{"id":77,"full_name":"brindle/kestrel"}}' % (sha("c1"), sha("c2"), sha("c2"))
+    )
+    assert deliver(client, "push", raw.encode()).status_code == 202
+    work_on_inbox()
+    assert InboxItem.objects.get().state == "done"
+
+
+def test_a_failed_item_waits_longer_each_time_then_is_parked_and_redelivery_wakes_it(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ensure_repository(full_name=FULL_NAME, branch="main", github_id=77)
+    deliver(client, "workflow_job", _red_unit())
+
+    def fail(**_: Any) -> None:
+        raise RuntimeError("the disk is on fire")
+
+    waits = []
+    with monkeypatch.context() as patch:
+        patch.setattr("hud.services.inbox.apply_facts", fail)
+        for _ in range(6):
+            InboxItem.objects.update(next_attempt_at=None)
+            work_on_inbox()
+            item = InboxItem.objects.get()
+            if item.next_attempt_at:
+                waits.append(item.next_attempt_at - item.received_at)
+    assert item.state == InboxItem.State.PARKED
+    assert "the disk is on fire" in item.error
+    assert waits == sorted(waits)
+    assert len(waits) == 5
+    assert deliver(client, "workflow_job", _red_unit()).json() == {"status": "retried"}
+    work_on_inbox()
+    assert InboxItem.objects.get().state == "done"
+    assert Run.objects.filter(external_id=861).exists()
+
+
+def test_one_bad_item_does_not_hold_up_the_others(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    ensure_repository(full_name=FULL_NAME, branch="main", github_id=77)
+    annotations = json.dumps({"job_id": 5, "items": []}).encode()
+    InboxItem.objects.create(
+        event="rest.annotations",
+        full_name=FULL_NAME,
+        body=annotations,
+        repository_id=ensure_repository(full_name=FULL_NAME)[0].id,
+    )
+    deliver(client, "workflow_job", _red_unit())
+    work_on_inbox()
+    assert Run.objects.filter(external_id=861).exists()
+    waiting = InboxItem.objects.get(event="rest.annotations")
+    assert waiting.state == "waiting"
+    assert "job 5" in waiting.error
+
+
+def test_a_commit_list_item_is_readable_beside_bad_ones() -> None:
+    from hud.services.inbox import take
+
+    repository, _ = ensure_repository(full_name=FULL_NAME, branch="main", github_id=77)
+    take(
+        repository=repository,
+        source="poll",
+        event="rest.commits",
+        payload={"items": [commit("c1"), {"sha": "no"}, commit("c2", "c1")]},
+    )
+    assert repository.commits.count() == 2
+    assert InboxItem.objects.get().state == "waiting"
