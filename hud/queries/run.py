@@ -173,7 +173,7 @@ def run_detail_at(repository: Repository, external_id: int) -> RunDetail | None:
         number=run.attempt,
         state=state,
         detail=detail,
-        origin=run.get_origin_display(),
+        origin=_origin(run),
         started_at=run.started_at,
         completed_at=run.completed_at,
         duration_s=run.duration_s,
@@ -198,6 +198,10 @@ def _state(run: Run) -> tuple[State, Detail]:
     return state_of(run.status, run.told_conclusion or run.conclusion or None)
 
 
+def _origin(run: Run) -> str:
+    return str(run.get_origin_display()).lower()
+
+
 def _commit(run: Run) -> CommitOfRun:
     commit = run.commit
     return CommitOfRun(
@@ -214,7 +218,7 @@ def _attempts(run: Run, speaking_id: int | None) -> tuple[Attempt, ...]:
             number=row.attempt,
             state=_state(row)[0],
             detail=_state(row)[1],
-            origin=row.get_origin_display(),
+            origin=_origin(row),
             started_at=row.started_at or row.created_at,
             duration_s=row.duration_s,
             html_url=row.html_url,

@@ -15,16 +15,21 @@ register = template.Library()
 @register.simple_tag
 def log_row(row: LogRow) -> SafeString:
     """A line as an item of the list of lines."""
-    return format_html('<li{} class="{}">{}</li>', _id(row), _classes(row), log_line(row))
+    return format_html('<li{} class="{}">{}{}</li>', _id(row), _classes(row), log_number(row), log_text(row))
 
 
 @register.simple_tag
-def log_line(row: LogRow) -> SafeString:
-    """What is inside a line's element: number, time, text."""
+def log_number(row: LogRow) -> SafeString:
+    """A line's number, which links to the line."""
+    words = format_html(' aria-label="Line {}, failing"', row.number) if row.failing else ""
+    return format_html('<a class="n" href="?lines={0}#L{0}" data-line="{0}"{1}>{0}</a>', row.number, words)
+
+
+@register.simple_tag
+def log_text(row: LogRow) -> SafeString:
+    """A line's time and text."""
     return format_html(
-        '<a class="n" href="?lines={0}#L{0}" data-line="{0}"{1}>{0}</a>{2}<span class="t">{3}{4}</span>',
-        row.number,
-        format_html(' aria-label="Line {}, failing"', row.number) if row.failing else "",
+        '{}<span class="t">{}{}</span>',
         _time(row),
         format_html_join("", "{}", ((_span(span),) for span in row.spans)),
         _CUT if row.cut else "",

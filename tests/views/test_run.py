@@ -230,7 +230,7 @@ def test_groups_are_folded_unless_something_in_them_failed(client, run):
     store_log(run, "##[group]Run setup\nquiet\n##[endgroup]\n##[group]Run tests\nFAILED t::a\n##[endgroup]\n")
     add_failure(run, 5)
     body = body_of(client)
-    quiet, loud = re.findall(r'<li class="group"><details( open)?>', body)
+    quiet, loud = re.findall(r'<li class="group">.*?<details( open)?>', body)
     assert (quiet, loud) == ("", " open")
 
 
