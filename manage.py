@@ -7,9 +7,21 @@ import sys
 
 from hud.runtime.errors import StartError
 from hud.runtime.store import open_store
+from hud.variables import BadVariable
 
 # These work on code and files alone.
-WITHOUT_STORE = {"help", "version", "--help", "--version", "-h", "check", "collectstatic", "findstatic", "diffsettings"}
+WITHOUT_STORE = {
+    "help",
+    "version",
+    "--help",
+    "--version",
+    "-h",
+    "check",
+    "collectstatic",
+    "findstatic",
+    "diffsettings",
+    "settings_table",
+}
 
 
 def main() -> None:
@@ -22,8 +34,13 @@ def main() -> None:
             sys.exit(str(error))
         if store is not None:
             atexit.register(store.stop)
+    from django.core.exceptions import ImproperlyConfigured
     from django.core.management import execute_from_command_line
 
+    try:
+        import hud.settings  # noqa: F401 - read here first, so that a bad variable is a sentence and not a trace
+    except (BadVariable, ImproperlyConfigured) as error:
+        sys.exit(str(error))
     execute_from_command_line(sys.argv)
 
 

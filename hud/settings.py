@@ -162,10 +162,8 @@ _pool_size = _env.whole_number(
 def _database(url: str) -> dict[str, object]:
     try:
         parts = conninfo_to_dict(url)
-    except ProgrammingError as error:
-        raise ImproperlyConfigured(
-            f"DATABASE_URL cannot be read ({error}); write postgresql://user:password@host/name."
-        ) from None
+    except ProgrammingError:  # its text may repeat the password
+        raise ImproperlyConfigured("DATABASE_URL cannot be read; write postgresql://user:password@host/name.") from None
     named = {"NAME": "dbname", "USER": "user", "PASSWORD": "password", "HOST": "host", "PORT": "port"}
     database: dict[str, object] = {key: parts.pop(part, "") or "" for key, part in named.items()}
     options: dict[str, object] = {"connect_timeout": 10, "application_name": "hud", **parts}
@@ -244,6 +242,7 @@ CELERY_WORKER_SEND_TASK_EVENTS = False
 CELERY_TIMEZONE = "UTC"
 CELERY_BEAT_SCHEDULE: dict[str, dict[str, object]] = {
     "sweep": {"task": "hud.tasks.sweep", "schedule": 10.0, "options": {"expires": 30}},
+    "poll": {"task": "hud.tasks.poll_due", "schedule": 10.0, "options": {"expires": 30}},
     "forget old inbox items": {"task": "hud.tasks.forget_old_items", "schedule": 3600.0},
 }
 
@@ -259,6 +258,14 @@ GITHUB_WEBHOOK_SECRET = _env.text(
     shown_default="made once, kept in DATA_DIR, shown to admins",
 ) or _kept_secret("webhook_secret")
 
+POLL_INTERVAL_S = _env.seconds(
+    "POLL_INTERVAL_S",
+    60,
+    "how often GitHub is asked for news of each branch; at api.github.com without a token at most every 300 s",
+    least=1,
+)
+if not GITHUB_TOKEN and GITHUB_API_URL == "https://api.github.com":
+    POLL_INTERVAL_S = max(POLL_INTERVAL_S, 300)
 GITHUB_CONNECT_TIMEOUT_S = _env.seconds(
     "GITHUB_CONNECT_TIMEOUT_S", 10, "longest wait for a connection to GitHub", least=0.1
 )

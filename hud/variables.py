@@ -40,12 +40,25 @@ class Environment:
         self._declare(name, default if shown_default is None else shown_default, meaning)
         return self._values.get(name, "").strip() or default
 
-    def whole_number(self, name: str, default: int, meaning: str, *, least: int = 0, most: int | None = None) -> int:
-        return int(self._number(name, default, meaning, least, most, whole=True))
+    def whole_number(
+        self,
+        name: str,
+        default: int,
+        meaning: str,
+        *,
+        least: int = 0,
+        most: int | None = None,
+        shown_default: str | None = None,
+    ) -> int:
+        raw = self.text(name, str(default), meaning, shown_default=shown_default)
+        return int(_number(name, raw, least, most, whole=True))
 
-    def seconds(self, name: str, default: float, meaning: str, *, least: float = 0.0) -> float:
+    def seconds(
+        self, name: str, default: float, meaning: str, *, least: float = 0.0, shown_default: str | None = None
+    ) -> float:
         """A length of time in seconds; fractions are allowed."""
-        return self._number(name, default, meaning, least, None, whole=False)
+        raw = self.text(name, f"{default:g}", meaning, shown_default=shown_default)
+        return _number(name, raw, least, None, whole=False)
 
     def flag(self, name: str, default: bool, meaning: str) -> bool:
         raw = self.text(name, "yes" if default else "no", meaning).lower()
@@ -70,19 +83,17 @@ class Environment:
             raise BadVariable(f"{name} is {value!r}; write an address that begins with http:// or https://.")
         return value
 
-    def _number(
-        self, name: str, default: float, meaning: str, least: float, most: float | None, *, whole: bool
-    ) -> float:
-        raw = self.text(name, f"{default:g}" if not whole else str(int(default)), meaning)
-        bounds = f"at least {least:g}" if most is None else f"from {least:g} to {most:g}"
-        kind = "a whole number" if whole else "a number of seconds"
-        try:
-            value = float(int(raw)) if whole else float(raw)
-        except ValueError:
-            raise BadVariable(f"{name} is {raw!r}; write {kind}, {bounds}.") from None
-        if not (least <= value and (most is None or value <= most)):  # also refuses nan
-            raise BadVariable(f"{name} is {raw}; write {kind}, {bounds}.")
-        return value
-
     def _declare(self, name: str, default: str, meaning: str) -> None:
         self.declared[name] = Variable(name, default, meaning)
+
+
+def _number(name: str, raw: str, least: float, most: float | None, *, whole: bool) -> float:
+    bounds = f"at least {least:g}" if most is None else f"from {least:g} to {most:g}"
+    kind = "a whole number" if whole else "a number of seconds"
+    try:
+        value = float(int(raw)) if whole else float(raw)
+    except ValueError:
+        raise BadVariable(f"{name} is {raw!r}; write {kind}, {bounds}.") from None
+    if not (least <= value and (most is None or value <= most)):  # also refuses nan
+        raise BadVariable(f"{name} is {raw}; write {kind}, {bounds}.")
+    return value

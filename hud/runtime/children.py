@@ -129,13 +129,14 @@ class Child:
             return
         progress_after = 0.0
         # With newline="" a progress bar's carriage return ends a line too, and stays visible at its end.
-        for line in io.TextIOWrapper(process.stdout, errors="replace", newline=""):
-            if line.endswith("\r"):
-                if self._clock() < progress_after:
-                    continue
-                progress_after = self._clock() + _PROGRESS_EVERY_S
-            if line.strip():
-                self.output.say(self.name, line.rstrip("\r\n"))
+        with io.TextIOWrapper(process.stdout, errors="replace", newline="") as lines:
+            for line in lines:
+                if line.endswith("\r"):
+                    if self._clock() < progress_after:
+                        continue
+                    progress_after = self._clock() + _PROGRESS_EVERY_S
+                if line.strip():
+                    self.output.say(self.name, line.rstrip("\r\n"))
 
 
 def describe_exit(code: int) -> str:

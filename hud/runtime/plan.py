@@ -11,14 +11,17 @@ from hud.runtime.errors import StartError
 from hud.runtime.store import data_dir_of
 
 _FULL_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]*/[A-Za-z0-9._-]+")
-# Read by start-up alone; hud/settings.py declares all others. README.md lists both, and a test compares.
+# Read by start-up alone, as (default, meaning); hud/settings.py declares all others. README.md lists both.
 VARIABLES = {
-    "REPO": "owner/name to follow",
-    "BRANCH": "its branch",
-    "REPLAY": "folder of recorded GitHub answers to play instead",
-    "DEMO": "no: an empty store stays empty instead of getting the synthetic repository",
-    "WEB_PROCESSES": "processes of the web server",
-    "EMBEDDED_START_TIMEOUT_S": "longest wait for the embedded servers' start",
+    "REPO": ("", "owner/name that `make run` follows"),
+    "BRANCH": ("the repository's default", "its branch"),
+    "REPLAY": (
+        "",
+        "folder of recorded GitHub answers to play instead, under the name REPO if that is set",
+    ),
+    "DEMO": ("yes", "no: an empty store stays empty instead of getting the synthetic repository"),
+    "WEB_PROCESSES": ("1", "processes of the web server"),
+    "EMBEDDED_START_TIMEOUT_S": ("60", "longest wait until the embedded PostgreSQL and Valkey answer"),
 }
 # The demo repository that an empty HUD shows.
 DEMO = ("synth", "acme/rocket", "--commits", "120", "--jobs", "60", "--fail-rate", "0.04", "--seed", "7", "--logs")
