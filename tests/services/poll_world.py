@@ -25,15 +25,13 @@ class World:
 
     github: FakeGitHub
     remote: FakeRepository
-    traveller: time_machine.Coordinates
+    traveller: time_machine.Traveller
     limits: Limits = field(default_factory=MemoryLimits)
     answers: MemoryAnswers = field(default_factory=MemoryAnswers)
     applied: list[Applied] = field(default_factory=list)
 
     def client(self) -> GitHubClient:
-        options = Options(
-            base_url=self.github.url, token="t" * 20, patience_s=0, retries=Retries(attempts=1)
-        )
+        options = Options(base_url=self.github.url, token="t" * 20, patience_s=0, retries=Retries(attempts=1))
         return GitHubClient(options, self.limits, self.answers, clock=_now_s, sleep=lambda seconds: None)
 
     def poll(self, branch: Branch) -> Branch:
@@ -42,11 +40,11 @@ class World:
             poll_branch(branch_id=branch.pk, client=client, after_commit=self.applied.append)
         return Branch.objects.get(pk=branch.pk)
 
-    def back_fill(self, request: FollowRequest, progress: Callable[[FollowRequest], None] = lambda r: None) -> FollowRequest:
+    def back_fill(
+        self, request: FollowRequest, progress: Callable[[FollowRequest], None] = lambda r: None
+    ) -> FollowRequest:
         with self.client() as client:
-            return back_fill(
-                request_id=request.pk, client=client, after_commit=self.applied.append, progress=progress
-            )
+            return back_fill(request_id=request.pk, client=client, after_commit=self.applied.append, progress=progress)
 
     def pass_time(self, seconds: float) -> None:
         self.traveller.shift(timedelta(seconds=seconds))
