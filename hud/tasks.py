@@ -3,7 +3,7 @@
 from celery import shared_task
 
 from hud.models import Run
-from hud.services import inbox, logs
+from hud.services import follow, inbox, logs, poll
 from hud.services.github import github_client
 from hud.services.ingest import Applied
 
@@ -33,6 +33,29 @@ def sweep() -> None:
     inbox.nudge(ingest_inbox.delay)
     for run_id in logs.due_logs():
         fetch_log.delay(run_id)
+
+
+@shared_task(name="hud.tasks.poll_due")
+def poll_due() -> None:
+    """Hand out the branches to poll and the back-fills to go on with."""
+    for branch_id in poll.due_branches():
+        poll_branch.apply_async((branch_id,), expires=300)
+    for request_id in follow.due_requests():
+        back_fill.apply_async((request_id,), expires=300)
+
+
+@shared_task(name="hud.tasks.poll_branch")
+def poll_branch(branch_id: int) -> None:
+    """Bring one branch up to date from GitHub."""
+    with github_client() as client:
+        poll.poll_branch(branch_id=branch_id, client=client, after_commit=follow_up)
+
+
+@shared_task(name="hud.tasks.back_fill")
+def back_fill(request_id: int) -> None:
+    """Go on with one back-fill."""
+    with github_client() as client:
+        follow.back_fill(request_id=request_id, client=client, after_commit=follow_up)
 
 
 @shared_task(name="hud.tasks.forget_old_items")

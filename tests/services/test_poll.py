@@ -210,9 +210,9 @@ class TestTrunk:
         world.poll(main)
         assert len(rows(main)) == 10
 
-    def test_an_unchanged_list_still_corrects_a_late_push(self, world: World, main: Branch) -> None:
+    def test_an_unchanged_list_still_corrects_a_push_that_came_late(self, world: World, main: Branch) -> None:
         world.poll(main)
-        stale = push("c4", "d9", minute=400)
+        stale = push("c3", "d9", minute=400)
         stale["repository"] = stale["repository"] | {"pushed_at": timezone.now().timestamp() + 1}
         told(main.repository, "push", stale)
         assert rows(main)[0] == sha("d9")

@@ -1,0 +1,132 @@
+"""The poller: one look at one branch, by Celery beat's clock; and what it says when GitHub does not answer.
+
+Pages never wait for it. They read the database, and `Branch.polled_at`, `poll_error` and `poll_retry_at` tell them how
+old that is, why, and until when. Webhooks and the poller may both bring the same things: they end in the same rows.
+"""
+
+import logging
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from django.conf import settings
+from django.core.cache import cache
+from django.db.models import Q
+from django.utils import timezone
+
+from hud.clients.github import EmptyRepository, GitHubClient, GitHubError, RateLimited
+from hud.core.text import storable
+from hud.models import Branch
+from hud.services.gather import AfterCommit, Gatherer, SameRepository
+
+logger = logging.getLogger(__name__)
+
+FIRST_ROWS = 50
+"""How many rows a branch gets from the poller alone; a back-fill brings more."""
+DEEP_LOOK_EVERY = timedelta(hours=1)
+LEASE_S = 120
+"""How long a poll may give no sign of life before another worker takes its place."""
+FIRST_RETRY_S, LONGEST_RETRY_S = 30, 600
+
+
+@dataclass(frozen=True, slots=True)
+class Trouble:
+    """Why GitHub gave no answer, in a sentence for people, and when it is asked again."""
+
+    sentence: str
+    retry_at: datetime
+
+
+def due_branches() -> list[int]:
+    """Return the ids of the branches that are to be polled now."""
+    now = timezone.now()
+    interval = timedelta(seconds=settings.POLL_INTERVAL_S)
+    old = Q(poll_retry_at=None) & (Q(polled_at=None) | Q(polled_at__lte=now - interval))
+    return list(
+        Branch.objects.filter(
+            old | Q(poll_retry_at__lte=now),
+            tracked=True,
+            repository__followed=True,
+            repository__synthetic=False,
+        )
+        .order_by("polled_at", "id")
+        .values_list("id", flat=True)
+    )
+
+
+def poll_branch(*, branch_id: int, client: GitHubClient, after_commit: AfterCommit) -> bool:
+    """Bring one branch up to date. Returns False where it is not due, or another worker is at it.
+
+    Never raises for what GitHub may answer: the branch's row says what happened and when it is asked again.
+    """
+    with _lease(branch_id) as alive:
+        if alive is None or branch_id not in due_branches():
+            return False
+        branch = Branch.objects.select_related("repository", "head").get(pk=branch_id)
+        started_at = timezone.now()
+        gatherer = Gatherer(branch=branch, client=client, source="poll", after_commit=after_commit, alive=alive)
+        try:
+            _poll(gatherer)
+        except (GitHubError, SameRepository) as error:
+            branch = gatherer.branch
+            failures = branch.poll_cursor.get("failures", 0) + 1
+            trouble = trouble_of(error, failures)
+            branch.poll_cursor["failures"] = failures
+            branch.poll_error, branch.poll_retry_at = trouble.sentence, trouble.retry_at
+            logger.warning("poll of %s %s: %s", branch.repository.full_name, branch.name, trouble.sentence)
+        else:
+            branch = gatherer.branch
+            branch.poll_cursor.pop("failures", None)
+            branch.poll_error, branch.poll_retry_at, branch.polled_at = "", None, started_at
+        told = {name: getattr(branch, name) for name in ("polled_at", "poll_error", "poll_retry_at", "poll_cursor")}
+        Branch.objects.filter(pk=branch.pk).update(**told)
+    return True
+
+
+def _poll(gatherer: Gatherer) -> None:
+    gatherer.identify()
+    branch = gatherer.branch
+    had_rows = branch.head_id is not None
+    try:
+        trunk = gatherer.gather_trunk(1 if had_rows else FIRST_ROWS)
+    except EmptyRepository:
+        return  # nothing was pushed yet: that is an answer too
+    deep = _deep_look_is_due(branch)
+    gatherer.gather_recent_runs(deep=deep)
+    for sha in trunk.fresh if had_rows else ():
+        gatherer.gather_runs_of_commit(sha)
+    gatherer.gather_open_runs()
+    if deep:
+        branch.poll_cursor["deep_look_at"] = timezone.now().isoformat()
+
+
+def _deep_look_is_due(branch: Branch) -> bool:
+    last = branch.poll_cursor.get("deep_look_at")
+    return last is None or timezone.now() - datetime.fromisoformat(last) >= DEEP_LOOK_EVERY
+
+
+def trouble_of(error: Exception, failures: int) -> Trouble:
+    """Return what to say of an error and when to try again: when GitHub says so, else after growing waits.
+
+    `failures` counts the tries that failed in a row, this one included.
+    """
+    if isinstance(error, RateLimited):
+        return Trouble(storable(str(error), 1000), error.until)
+    wait_s = min(FIRST_RETRY_S * 2 ** min(failures - 1, 10), LONGEST_RETRY_S)
+    if not getattr(error, "transient", False):
+        wait_s = LONGEST_RETRY_S
+    return Trouble(storable(str(error), 1000), timezone.now() + timedelta(seconds=wait_s))
+
+
+@contextmanager
+def _lease(branch_id: int) -> Iterator[Callable[[], object] | None]:
+    """Let one worker at a time poll a branch. Yields the sign of life, or None where another holds the lease."""
+    key = f"poll:{branch_id}"
+    if not cache.add(key, 1, timeout=LEASE_S):
+        yield None
+        return
+    try:
+        yield lambda: cache.touch(key, LEASE_S)
+    finally:
+        cache.delete(key)
