@@ -8,8 +8,10 @@ from django.contrib.auth.views import LoginView, LogoutView
 from django.urls import URLPattern, URLResolver, path, register_converter
 from django.urls.converters import IntConverter
 
-from hud.views import card, grid, hooks
+from hud.views import card, grid, hooks, live
+from hud.views.commit import commit
 from hud.views.health import health
+from hud.views.job import job
 from hud.views.run import raw_log, run_page
 
 
@@ -31,6 +33,10 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("<owner>/<name>/-/cell/<sha>/<int:column>", card.cell, name="cell"),
     path("<owner>/<name>/-/card/<sha>/<int:column>", card.card, name="card"),
     path("<owner>/<name>/-/card/<sha>/group", card.group, name="group-card"),
+    path("<owner>/<name>/-/live/<path:branch>", live.live, name="live"),
+    path("<owner>/<name>/-/changes/<path:branch>", live.changes, name="changes"),
+    path("<str:owner>/<str:name>/commit/<str:sha>", commit, name="commit"),
+    path("<str:owner>/<str:name>/job/<int:job_id>", job, name="job"),
     path("<str:owner>/<str:name>/run/<signed:external_id>", run_page, name="run"),
     path("<str:owner>/<str:name>/run/<signed:external_id>/log", raw_log, name="raw-log"),
     # ── Last, because a branch may hold slashes ──────────────────────────────────────────────────────────────────────

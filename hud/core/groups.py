@@ -57,8 +57,7 @@ class _Matcher:
         for pattern, group in self._compiled:
             if pattern.search(full):  # type: ignore[attr-defined]
                 return group
-        file = column.path.rsplit("/", 1)[-1].removesuffix(".yml").removesuffix(".yaml")
-        return column.workflow or file or UNNAMED
+        return column.group_name or UNNAMED
 
 
 def group_columns(columns: Iterable[ColumnName], rules: Sequence[Rule]) -> list[Group]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 _CHUNKS = re.compile(r"(\d+)")
 _PARENTHESES = re.compile(r"^(?P<base>.*?)\s*(?P<inside>\([^()]*\))\s*$", re.DOTALL)
 _ELLIPSIS = "…"
+_WORKFLOWS_FOLDER = ".github/workflows/"
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,13 +22,21 @@ class ColumnName:
     is_start: bool = False
 
     @property
+    def group_name(self) -> str:
+        """The workflow's name. GitHub calls one that it could not read by its file; then the file's name is enough."""
+        name = self.workflow or self.path
+        if name.startswith(_WORKFLOWS_FOLDER):
+            name = name.removeprefix(_WORKFLOWS_FOLDER).removesuffix(".yml").removesuffix(".yaml")
+        return name
+
+    @property
     def plain(self) -> str:
-        return f"start of {self.workflow or self.path or 'workflow'}" if self.is_start else self.job
+        return f"start of {self.group_name or 'workflow'}" if self.is_start else self.job
 
     @property
     def full(self) -> str:
         """What filters and group rules look at: "workflow / job"."""
-        return f"{self.workflow} / {self.plain}" if self.workflow else self.plain
+        return f"{self.group_name} / {self.plain}" if self.group_name else self.plain
 
 
 def display_names(columns: Sequence[ColumnName]) -> dict[int, str]:

@@ -14,7 +14,7 @@ def _client() -> redis.Redis:
     return redis.Redis.from_url(settings.REDIS_URL, socket_timeout=2, socket_connect_timeout=2)
 
 
-def channel_of(branch_id: int) -> str:
+def channel_of(branch_id: int | str) -> str:
     """Return the channel on which a branch's changes are told."""
     return f"hud:branch:{branch_id}"
 

@@ -53,7 +53,7 @@ class Grid:
 
 def read_grid(request: HttpRequest, branch: Branch) -> Grid:
     """Read and draw what the address asks for. With a filter that is no pattern, the grid is not filtered."""
-    asked = parse_view(request.GET.dict(), request.GET.getlist("open"))  # type: ignore[arg-type]
+    asked = parse_view(request.GET.dict(), request.GET.getlist("open"))
     job_filter, error = _filter_of(asked)
     view = replace(asked, filter="") if error else asked
     page = grid_page(branch, view, job_filter)
@@ -71,7 +71,7 @@ def _filter_of(view: GridView) -> tuple[JobFilter, str]:
 
 def _answer(request: HttpRequest, branch: Branch) -> HttpResponse:
     fragment = wants_fragment(request)
-    if fragment and (error := _filter_of(parse_view(request.GET.dict()))[1]):  # type: ignore[arg-type]
+    if fragment and (error := _filter_of(parse_view(request.GET.dict()))[1]):
         return _filter_refused(request, error)
     grid = read_grid(request, branch)
     if not fragment:

@@ -35,7 +35,9 @@ from hud.templatetags.hud import time_element
 UNIT_PX = 18
 """Width of a cell; the same number as --unit in css/variables.css."""
 
-LONGEST_LABEL = 26
+LONGEST_LABEL = 24
+FEW_UNITS = 30
+SHORT_LABEL = 13
 LONGEST_TITLE = 160
 _NOT_PLAIN = re.compile(f"[^ {DOT}]")
 _GAP = "\x01"  # an absent cell in a bar, which has to be an element
@@ -53,11 +55,16 @@ class DrawnRow:
 
 @dataclass(frozen=True, slots=True)
 class DrawnGrid:
-    """`layout` changes when columns come, go or move: then rows of before and after do not fit each other."""
+    """`layout` changes when columns come, go or move: then rows of before and after do not fit each other.
+
+    `few` columns leave room for longer titles, `short` names need less height.
+    """
 
     head: SafeString
     rows: tuple[DrawnRow, ...]
     layout: str
+    few: bool
+    short: bool
 
     @property
     def body(self) -> SafeString:
@@ -91,7 +98,10 @@ def draw_grid(page: GridPage, view: GridView, branch: Branch, now: datetime) -> 
     segments = [_segment(group, view.is_open(group.name)) for group in page.groups]
     width = 1 + max((c.column for group in page.groups for c in group.columns), default=0)
     rows = [_row(row, segments, width, marks.get(row.position, {}), addresses, now) for row in page.rows]
-    return DrawnGrid(mark_safe(head), tuple(rows), f"{zlib.crc32(head.encode()):08x}")  # noqa: S308 - escaped in _head
+    units = sum(len(s.columns) + 1 if s.is_open else 2 for s in segments)
+    layout = f"{zlib.crc32(head.encode()):08x}"
+    short = not any(s.is_open for s in segments) and all(len(g.name) <= SHORT_LABEL for g in page.groups)
+    return DrawnGrid(mark_safe(head), tuple(rows), layout, units <= FEW_UNITS, short)  # noqa: S308 - escaped in _head
 
 
 # ── Head ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -129,7 +139,7 @@ def _folded_head(group: Group, target: str) -> str:
 
 def _job_heads(group: Group, jobs: dict[int, GridJob], addresses: Addresses) -> Iterator[str]:
     """Yield the heads of the group's jobs. The label leaves out the workflow where the group is named after it."""
-    labels = [safe_text(c.plain if c.workflow == group.name else jobs[c.column].display) for c in group.columns]
+    labels = [safe_text(c.plain if c.group_name == group.name else jobs[c.column].display) for c in group.columns]
     last = len(labels) - 1
     for i, (column, label) in enumerate(zip(group.columns, short_labels(labels, LONGEST_LABEL), strict=True)):
         job = jobs[column.column]
@@ -179,7 +189,8 @@ def _row(
 
 
 def _about(row: GridRow, commit: str, addresses: Addresses) -> str:
-    title = escape(safe_text(row.title[:LONGEST_TITLE]))
+    # GitHub ends a squashed commit's title with the number that stands beside it anyway.
+    title = escape(safe_text(row.title.removesuffix(f" (#{row.pull_number})")[:LONGEST_TITLE]))
     pull = (
         f'<a class="pr" href="{addresses.base}/pull/{row.pull_number}">#{row.pull_number}</a>'
         if row.pull_number

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import wraps
-from typing import Concatenate, ParamSpec
+from typing import Concatenate, ParamSpec, TypeVar
 from urllib.parse import quote
 
 from django.http import HttpRequest, HttpResponseBase, HttpResponseRedirect
@@ -15,7 +15,7 @@ from hud.queries.places import branch_at, branch_names, repository_at, repositor
 from hud.views.errors import Missing, Nearby, nearby_branches
 
 P = ParamSpec("P")
-View = Callable[Concatenate[HttpRequest, P], HttpResponseBase]
+R = TypeVar("R", bound=HttpResponseBase)
 
 
 class MovedError(Exception):
@@ -26,14 +26,16 @@ class MovedError(Exception):
         self.repository = repository
 
 
-def redirects_moved(view: View[P]) -> View[P]:
+def redirects_moved(
+    view: Callable[Concatenate[HttpRequest, P], R],
+) -> Callable[Concatenate[HttpRequest, P], R | HttpResponseRedirect]:
     """Send old addresses of renamed repositories to the new ones, with the rest of the path and the query.
 
     The path has to begin with owner and name. The redirect is a temporary one: a name may be given back.
     """
 
     @wraps(view)
-    def answer(request: HttpRequest, *args: P.args, **kwargs: P.kwargs) -> HttpResponseBase:
+    def answer(request: HttpRequest, /, *args: P.args, **kwargs: P.kwargs) -> R | HttpResponseRedirect:
         try:
             return view(request, *args, **kwargs)
         except MovedError as moved:

@@ -1,0 +1,162 @@
+// Where things are in the grid. Cells are addressed by row and unit: a unit is the width of one cell, a folded group
+// is two. Green and absent cells have no element, so a place is found by counting units, not by asking for elements.
+(function () {
+  "use strict";
+  const hud = window.hud = window.hud || {};
+  let columns = null; // in the order of the head: {unit, units, kind, name, column, head}
+  let byUnit = null;
+
+  hud.root = () => document.getElementById("grid");
+  hud.scroller = () => document.querySelector("#grid .grid-scroll");
+  hud.rows = () => Array.from(document.querySelectorAll("#grid tbody tr"));
+
+  hud.unitPx = function () {
+    return parseFloat(getComputedStyle(document.documentElement).getPropertyValue("--unit")) || 18;
+  };
+
+  function readColumns() {
+    columns = [];
+    byUnit = new Map();
+    let unit = 0;
+    document.querySelectorAll("#grid thead th").forEach(function (head) {
+      if (head.dataset.job !== undefined) {
+        add({ unit, units: 1, kind: "job", name: head.dataset.job, column: head.dataset.column, head });
+        unit += head.classList.contains("last") ? 2 : 1;
+      } else if (head.classList.contains("folded")) {
+        add({ unit, units: 2, kind: "group", name: head.dataset.group, head });
+        unit += 2;
+      }
+    });
+  }
+  function add(column) {
+    for (let i = 0; i < column.units; i++) byUnit.set(column.unit + i, columns.length);
+    columns.push(column);
+  }
+  hud.columns = function () {
+    if (!columns) readColumns();
+    return columns;
+  };
+  hud.forget = function () { columns = byUnit = null; };
+
+  // The cell under the pointer: {row, index} or null.
+  hud.placeAt = function (event) {
+    const cells = event.target.closest && event.target.closest("#grid td.cells");
+    if (!cells) return null;
+    hud.columns();
+    const unit = Math.floor((event.clientX - cells.getBoundingClientRect().left) / hud.unitPx());
+    const index = byUnit.get(unit);
+    return index === undefined ? null : { row: cells.parentElement, index };
+  };
+
+  // The element of a place, or null where the cell is plain.
+  hud.elementAt = function (place) {
+    const left = cellsOf(place.row).getBoundingClientRect().left + hud.columns()[place.index].unit * hud.unitPx();
+    for (const element of place.row.querySelectorAll("[data-cell]")) {
+      if (Math.abs(element.getBoundingClientRect().left - left) < 3) return element;
+    }
+    return null;
+  };
+  function cellsOf(row) { return row.querySelector("td.cells"); }
+
+  // Where a place is in the window.
+  hud.rectOf = function (place) {
+    const column = hud.columns()[place.index];
+    const cells = cellsOf(place.row).getBoundingClientRect();
+    const unit = hud.unitPx();
+    return new DOMRect(cells.left + column.unit * unit, cells.top, column.units * unit, cells.height);
+  };
+
+  hud.linkOf = function (place) {
+    const element = hud.elementAt(place);
+    if (element && element.href) return element.getAttribute("href");
+    const column = hud.columns()[place.index];
+    const base = hud.root().dataset.base;
+    return column.kind === "job"
+      ? base + "/-/cell/" + place.row.dataset.sha + "/" + column.column
+      : base + "/commit/" + place.row.dataset.sha;
+  };
+
+  hud.cardAddress = function (place) {
+    const column = hud.columns()[place.index];
+    const root = hud.root();
+    const start = root.dataset.base + "/-/card/" + place.row.dataset.sha + "/";
+    const branch = "branch=" + encodeURIComponent(root.dataset.branch);
+    return column.kind === "job"
+      ? start + column.column + "?" + branch
+      : start + "group?group=" + encodeURIComponent(column.name) + "&" + branch;
+  };
+
+  hud.wordsOf = function (place) {
+    const element = hud.elementAt(place);
+    const words = element ? element.getAttribute("aria-label") || "no result" : plainWords(place);
+    const sha = place.row.querySelector(".sha").textContent;
+    return hud.columns()[place.index].name + " on " + sha + ": " + words;
+  };
+  function plainWords(place) {
+    // Count characters of the row's text before the place: each is one unit, and so is each element.
+    let unit = hud.columns()[place.index].unit;
+    for (const node of cellsOf(place.row).childNodes) {
+      if (node.nodeType !== Node.TEXT_NODE) {
+        unit -= node.classList.contains("g") ? 2 : 1;
+      } else if (unit < node.length) {
+        return node.data[unit] === " " ? "did not run" : "passed";
+      } else {
+        unit -= node.length;
+      }
+      if (unit < 0) break;
+    }
+    return "did not run";
+  }
+
+  // The light over the column of the pointer, and the full name of a head.
+  const light = document.createElement("div");
+  light.className = "column-light";
+  const name = document.createElement("div");
+  name.className = "head-name";
+  name.hidden = true;
+
+  hud.lightUp = function (index) {
+    const table = document.querySelector("#grid table.grid");
+    if (index === null || !table) { light.remove(); return; }
+    const column = hud.columns()[index];
+    const corner = table.querySelector("th.corner").offsetWidth;
+    if (light.parentElement !== table.parentElement) table.parentElement.append(light);
+    light.style.left = corner + column.unit * hud.unitPx() + "px";
+    light.style.width = column.units * hud.unitPx() + "px";
+    light.style.height = table.offsetHeight + "px";
+  };
+
+  function showName(head) {
+    if (!head) { name.hidden = true; return; }
+    const group = head.classList.contains("group");
+    name.textContent = head.dataset.job || head.dataset.group;
+    if (!name.isConnected) document.body.append(name);
+    name.hidden = false;
+    const rect = (group ? head.firstElementChild : head).getBoundingClientRect();
+    const width = name.offsetWidth;
+    name.style.left = Math.max(4, Math.min(rect.left, innerWidth - width - 4)) + "px";
+    name.style.top = Math.max(4, rect.top - name.offsetHeight - 2) + "px";
+  }
+  document.addEventListener("mouseover", function (event) {
+    if (!event.target.closest) return;
+    showName(event.target.closest("#grid thead th[data-job], #grid thead th[data-group]"));
+    const title = event.target.closest("#grid .title");
+    if (title && !title.title) title.title = title.textContent;
+  });
+  document.addEventListener("focusin", function (event) {
+    showName(event.target.closest("#grid thead th[data-job], #grid thead th[data-group]"));
+  });
+  document.addEventListener("mousemove", function (event) {
+    const place = hud.placeAt(event);
+    hud.lightUp(place ? place.index : null);
+  }, { passive: true });
+
+  document.addEventListener("htmx:afterSwap", function (event) {
+    hud.forget();
+    light.remove();
+    name.hidden = true;
+    if (event.detail.target.id === "grid" || event.target.id === "grid") {
+      document.dispatchEvent(new CustomEvent("hud:swapped"));
+    }
+  });
+})();

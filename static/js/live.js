@@ -1,0 +1,181 @@
+// Keeps an open page up to date. The server tells that something changed; the page then asks for the rows that differ
+// from what it shows and puts them in place. Nothing moves under the reader: new commits wait behind a bar while one
+// is scrolled, pointing or reading. Nothing runs while the page is hidden.
+(function () {
+  "use strict";
+  const hud = window.hud;
+  const PAUSE_MS = 700; // between two questions
+  let stream = null;
+  let asking = false;
+  let again = false;
+  let lastAsked = 0;
+  let waiting = null; // an answer whose new commits or columns the reader has yet to ask for
+  let troubled = 0;
+
+  function root() { return document.getElementById("grid"); }
+  function version() { return Number(document.getElementById("status")?.dataset.version || 0); }
+
+  function open() {
+    if (stream || document.hidden || !root() || !window.EventSource) return;
+    stream = new EventSource(root().dataset.liveUrl);
+    stream.addEventListener("changed", function (event) {
+      say("");
+      if (Number(event.data) !== version()) ask();
+    });
+    stream.addEventListener("full", () => { close(); setTimeout(() => { ask(); open(); }, 60000); });
+    stream.addEventListener("error", function () {
+      clearTimeout(troubled);
+      troubled = setTimeout(() => say("· not live: HUD does not answer, trying again"), 4000);
+      // A stream that was refused is not tried again by itself.
+      if (stream && stream.readyState === EventSource.CLOSED) { close(); setTimeout(open, 10000); }
+    });
+  }
+  function close() {
+    if (stream) stream.close();
+    stream = null;
+    clearTimeout(troubled);
+  }
+  function say(text) {
+    clearTimeout(troubled);
+    const place = document.querySelector("#status [data-live]");
+    if (place && place.textContent !== text) place.textContent = text;
+  }
+
+  async function ask() {
+    if (asking) { again = true; return; }
+    asking = true;
+    const pause = lastAsked + PAUSE_MS - Date.now();
+    if (pause > 0) await new Promise((done) => setTimeout(done, pause));
+    lastAsked = Date.now();
+    const grid = root();
+    try {
+      const have = hud.rows().map((row) => row.dataset.digest);
+      const answer = await fetch(grid.dataset.changesUrl, {
+        headers: { "HUD-Have": have.join(","), "HUD-Layout": grid.dataset.layout },
+      });
+      if (answer.ok && grid === root()) apply(await answer.json());
+    } catch {
+      say("· not live: HUD does not answer, trying again");
+    }
+    asking = false;
+    if (again) { again = false; ask(); }
+  }
+
+  function busy() {
+    const scroller = hud.scroller();
+    return Boolean(scroller && (scroller.scrollTop > 0 || scroller.scrollLeft > 0 || scroller.matches(":hover")
+      || hud.card.place() || scroller.contains(document.activeElement) || (innerWidth <= 640 && scrollY > 120)));
+  }
+
+  function apply(change) {
+    hud.card.forget();
+    setStatus(change.status);
+    if (change.layout !== root().dataset.layout || !hud.scroller()) {
+      if (busy()) offer("The columns have changed: show them", change);
+      else reload();
+      return;
+    }
+    const here = new Map(hud.rows().map((row) => [row.dataset.sha, row]));
+    for (const row of change.rows) {
+      if (row.html && here.has(row.sha)) update(here.get(row.sha), parse(row.html));
+    }
+    const first = change.rows.findIndex((row) => here.has(row.sha));
+    const fresh = first < 0 ? change.rows : change.rows.slice(0, first);
+    if (first >= 0 && rearranged(change.rows.slice(first), here)) {
+      if (busy()) offer("The order of commits has changed: show it", change);
+      else reload();
+    } else if (fresh.length && root().dataset.liveFirst !== undefined) {
+      if (busy()) offer(fresh.length + " new commit" + (fresh.length > 1 ? "s" : ""), change);
+      else insert(fresh);
+    }
+    document.dispatchEvent(new CustomEvent("hud:swapped"));
+  }
+  function rearranged(rows, here) {
+    const now = [...here.keys()];
+    const next = rows.filter((row) => here.has(row.sha)).map((row) => row.sha);
+    return next.some((sha, i) => sha !== now[i]);
+  }
+
+  function setStatus(html) {
+    const old = document.getElementById("status");
+    const holder = document.createElement("template");
+    holder.innerHTML = html;
+    old.replaceWith(holder.content.querySelector("#status"));
+  }
+  function parse(html) {
+    const holder = document.createElement("template");
+    holder.innerHTML = "<table><tbody>" + html + "</tbody></table>";
+    return holder.content.querySelector("tr");
+  }
+
+  // Put the cells of `next` into `row`, and let those that differ pulse once.
+  function update(row, next) {
+    const before = unitsOf(row.querySelector("td.cells"));
+    const after = unitsOf(next.querySelector("td.cells"));
+    const cells = row.querySelector("td.cells");
+    cells.replaceChildren(...next.querySelector("td.cells").childNodes);
+    row.dataset.digest = next.dataset.digest;
+    for (const link of cells.querySelectorAll("a[data-cell]")) link.tabIndex = -1;
+    after.forEach(function (sign, unit) {
+      if (sign !== before[unit]) pulse(row, unit, sign && sign.startsWith("<") && / class="g"/.test(sign) ? 2 : 1);
+    });
+  }
+  // What stands in each unit of a row: a character, or the markup of an element (without its address).
+  function unitsOf(cells) {
+    const units = [];
+    for (const node of cells.childNodes) {
+      if (node.nodeType === Node.TEXT_NODE) { units.push(...node.data); continue; }
+      units.push(node.outerHTML.replace(/ (href|tabindex)="[^"]*"/g, ""));
+      if (node.classList.contains("g")) units.push("");
+    }
+    return units;
+  }
+  function pulse(row, unit, units) {
+    if (matchMedia("(prefers-reduced-motion: reduce)").matches) return;
+    const scroller = hud.scroller();
+    const box = scroller.getBoundingClientRect();
+    const cells = row.querySelector("td.cells").getBoundingClientRect();
+    const mark = document.createElement("div");
+    mark.className = "pulse";
+    mark.style.left = cells.left + unit * hud.unitPx() - box.left + scroller.scrollLeft + "px";
+    mark.style.top = cells.top - box.top + scroller.scrollTop + "px";
+    mark.style.width = units * hud.unitPx() + "px";
+    mark.addEventListener("animationend", () => mark.remove());
+    scroller.append(mark);
+  }
+
+  function insert(rows) {
+    const body = document.querySelector("#grid tbody");
+    const before = body.rows.length;
+    const made = rows.filter((row) => row.html).map((row) => parse(row.html));
+    for (const row of made) row.classList.add("row-new");
+    body.prepend(...made);
+    while (body.rows.length > Math.max(before, 1)) body.lastElementChild.remove();
+    for (const link of body.querySelectorAll(".row-new a[data-cell]")) link.tabIndex = -1;
+    const place = hud.cursor.place();
+    if (place && place.row.isConnected) hud.cursor.put(place);
+  }
+
+  function offer(text, change) {
+    waiting = change;
+    const bar = document.querySelector("[data-new-commits]");
+    bar.textContent = text;
+    bar.hidden = false;
+  }
+  function reload() {
+    waiting = null;
+    htmx.ajax("GET", location.pathname === "/" ? root().dataset.base + "/" + encodeURI(root().dataset.branch) + location.search : location.href, { target: "#grid", swap: "outerHTML" });
+  }
+  document.addEventListener("click", function (event) {
+    if (!event.target.closest || !event.target.closest("[data-new-commits]") || !waiting) return;
+    hud.card.close();
+    reload();
+  });
+  document.addEventListener("htmx:afterSwap", () => { waiting = null; open(); });
+  document.addEventListener("visibilitychange", function () {
+    if (document.hidden) close(); else open();
+  });
+  addEventListener("pagehide", close);
+  addEventListener("pageshow", open);
+  open();
+})();

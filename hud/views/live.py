@@ -1,0 +1,99 @@
+"""What an open page of the grid asks for: a stream that tells of changes, and what has changed since.
+
+The stream carries version numbers only. A page that hears of a newer one than it shows asks for the changes of
+exactly what it shows: it sends the digests of its rows, and gets back the rows whose digest is another.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+
+from asgiref.sync import sync_to_async
+from django.db import connections
+from django.http import HttpRequest, HttpResponse, JsonResponse, StreamingHttpResponse
+from django.template.loader import render_to_string
+from django.views.decorators.http import require_safe
+
+from hud.models import Branch
+from hud.services.live_hub import TooManyViewersError, hub
+from hud.views.grid import grid_context, read_grid
+from hud.views.places import branch_or_missing
+
+HEARTBEAT_S = 20.0
+"""So often a silent stream shows that it lives: proxies close what they think is dead."""
+
+TOGETHER_S = 0.2
+"""Changes within this time are told as one."""
+
+SUBSCRIBE_LIMIT_S = 5.0
+_MOST_DIGESTS = 1000
+
+
+async def live(request: HttpRequest, owner: str, name: str, branch: str) -> StreamingHttpResponse:
+    """Server-sent events: `changed` with the branch's version, first the present one, then each newer one."""
+    branch_id = await sync_to_async(_branch_id)(owner, name, branch)
+    response = StreamingHttpResponse(_events(branch_id), content_type="text/event-stream")
+    response["Cache-Control"] = "no-cache, no-transform"
+    response["X-Accel-Buffering"] = "no"
+    response["Content-Encoding"] = "identity"  # compressing would hold events back
+    return response
+
+
+async def _events(branch_id: int) -> AsyncIterator[bytes]:
+    yield b"retry: 3000\n\n"
+    told = -1
+    try:
+        async with hub().viewer(branch_id) as viewer:
+            await hub().subscribed(SUBSCRIBE_LIMIT_S)
+            while True:
+                # Asked for only after the subscription, and again at each news: nothing falls between.
+                version = await sync_to_async(_version)(branch_id)
+                if version != told:
+                    told = version
+                    yield b"event: changed\ndata: %d\n\n" % version
+                while not await viewer.news(HEARTBEAT_S):
+                    yield b": still here\n\n"
+                await asyncio.sleep(TOGETHER_S)
+    except TooManyViewersError:
+        yield b"retry: 60000\nevent: full\ndata: 0\n\n"
+
+
+def _branch_id(owner: str, name: str, branch: str) -> int:
+    try:
+        return branch_or_missing(owner, name, branch).pk
+    finally:
+        connections.close_all()
+
+
+def _version(branch_id: int) -> int:
+    """Return the branch's version. The connection is given back: a stream may last for days."""
+    try:
+        return Branch.objects.filter(pk=branch_id).values_list("version", flat=True).first() or 0
+    finally:
+        connections.close_all()
+
+
+@require_safe
+def changes(request: HttpRequest, owner: str, name: str, branch: str) -> HttpResponse:
+    """The status and the rows of the view in the query, as JSON; rows that the page has (header HUD-Have) by name only.
+
+    `layout`: that of the table's head; rows of another layout do not fit and are not sent.
+    """
+    grid = read_grid(request, branch_or_missing(owner, name, branch))
+    have = set(request.headers.get("HUD-Have", "").split(",")[:_MOST_DIGESTS])
+    fits = request.headers.get("HUD-Layout", "") == grid.drawn.layout
+    rows = [
+        {"sha": row.sha, "digest": row.digest, **({"html": row.html} if fits and row.digest not in have else {})}
+        for row in grid.drawn.rows
+    ]
+    response = JsonResponse(
+        {
+            "version": grid.branch.version,
+            "layout": grid.drawn.layout,
+            "status": render_to_string("hud/_status.html", grid_context(grid)),
+            "rows": rows,
+        }
+    )
+    response["Cache-Control"] = "no-store"
+    return response

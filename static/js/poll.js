@@ -1,0 +1,24 @@
+// Parts of a page that fetch themselves anew while something is going on. They rest while the tab is hidden, and what
+// the reader has opened in them stays open.
+(function () {
+  "use strict";
+
+  document.addEventListener("htmx:beforeRequest", function (event) {
+    if (document.hidden && event.detail.elt.hasAttribute("data-poll")) event.preventDefault();
+  });
+
+  let opened = new Map();
+  document.addEventListener("htmx:beforeSwap", function (event) {
+    opened = new Map();
+    event.detail.target.querySelectorAll("details[id]").forEach(function (details) {
+      opened.set(details.id, details.open);
+    });
+  });
+  document.addEventListener("htmx:afterSwap", function () {
+    opened.forEach(function (open, id) {
+      const details = document.getElementById(id);
+      if (details) details.open = open;
+    });
+    document.dispatchEvent(new Event("hud:swapped"));
+  });
+})();
