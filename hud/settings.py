@@ -211,8 +211,10 @@ CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 CELERY_TASK_IGNORE_RESULT = True
 CELERY_TASK_DEFAULT_QUEUE = "work"
 CELERY_TASK_ROUTES = {
-    "hud.tasks.ingest*": {"queue": "ingest"}
-}  # the way from an event to the grid never waits for logs
+    "hud.tasks.ingest*": {"queue": "ingest"},  # the way from an event to the grid never waits for logs
+    "hud.tasks.poll*": {"queue": "poll"},  # taken in turn with "work": a thousand logs do not hold up a poll
+    "hud.tasks.back_fill": {"queue": "poll"},
+}
 CELERY_TASK_SERIALIZER = "json"
 CELERY_ACCEPT_CONTENT = ["json"]
 # A task is done when its effect is committed, not when it was handed out: that of a killed worker comes back. A living

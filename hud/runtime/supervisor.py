@@ -225,7 +225,7 @@ def _programs(plan: Plan) -> dict[str, list[str]]:
         "web": [sys.executable, "-m", "hud.runtime.web"],
         # Events go through a worker of their own, so that they never wait behind logs.
         "ingest": [*worker, "-Q", "ingest", "-n", "ingest@%h", "--concurrency", "1"],
-        "worker": [*worker, "-Q", "work", "-n", "worker@%h"],
+        "worker": [*worker, "-Q", "poll,work", "-n", "worker@%h"],
         # All tasks recur by intervals of seconds or minutes, so the schedule needs no file.
         "beat": [*celery, "beat", "--scheduler", "celery.beat:Scheduler", "--loglevel", "warning"],
     }
