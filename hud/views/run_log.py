@@ -21,6 +21,7 @@ from hud.queries.run import LogOfRun
 
 SHOWN_LINE_BYTES = 10_000
 MOST_HITS = 100
+MOST_JUMPS = 9
 SEARCH_LIMIT_S = 6.0
 
 
@@ -87,6 +88,11 @@ class LogView:
     @property
     def wider_below(self) -> LineRange | None:
         return LineRange(self.shown.first, self.below.last) if self.below and self.shown else None
+
+    @property
+    def jumps(self) -> list[int]:
+        """Failing lines to jump to: the likeliest, in the order of the log."""
+        return sorted(set(self.failing[:MOST_JUMPS]))
 
     @property
     def last_lines(self) -> LineRange:
