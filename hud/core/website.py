@@ -1,0 +1,25 @@
+"""Where GitHub's pages are, seen from where its API is."""
+
+from urllib.parse import quote, urlsplit
+
+
+def website_of(api_url: str) -> str:
+    """Return the root of the web pages that belong to an API.
+
+    >>> website_of("https://api.github.com")
+    'https://github.com'
+    >>> website_of("https://git.example.com/api/v3/")
+    'https://git.example.com'
+    """
+    parts = urlsplit(api_url)
+    return f"{parts.scheme}://{parts.netloc.removeprefix('api.')}"
+
+
+def commit_address(website: str, full_name: str, sha: str) -> str:
+    """Return the address of a commit's page at GitHub."""
+    return f"{website}/{quote(full_name)}/commit/{quote(sha)}"
+
+
+def pull_address(website: str, full_name: str, number: int) -> str:
+    """Return the address of a pull request's page at GitHub."""
+    return f"{website}/{quote(full_name)}/pull/{number}"
