@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from hashlib import blake2b
 from pathlib import Path
 from urllib.parse import quote
 
-from hud.runtime.embedded import EmbeddedServers
+from hud.runtime.embedded import CHECKOUT, EmbeddedServers
 
 # Never the person's own HUD: variables that would point there are replaced or taken out before Django reads them.
 _DROPPED = ("ADMIN_PASSWORD", "ALLOWED_HOSTS", "BIND", "BRANCH", "PORT", "PUBLIC_URL", "REPLAY", "REPO")
@@ -80,3 +81,38 @@ def _switch(name: str) -> None:
 
     connection.close()
     connection.settings_dict["NAME"] = name
+
+
+@contextmanager
+def filled_database(name: str, fingerprint: str, fill: Callable[[], None]) -> Iterator[str]:
+    """Work on a database that `fill` has filled once; it is filled anew when its fingerprint is another."""
+    from django.db import connection
+    from psycopg import sql
+
+    with database(name, fresh=_fingerprint_of(name) != fingerprint) as url:
+        if _fingerprint_of(name) != fingerprint:
+            fill()
+            with connection.cursor() as cursor:
+                cursor.execute(sql.SQL("COMMENT ON DATABASE {} IS {}").format(sql.Identifier(name), fingerprint))
+        yield url
+
+
+def _fingerprint_of(name: str) -> str | None:
+    from django.db import connection
+
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT shobj_description(oid, 'pg_database') FROM pg_database WHERE datname = %s",
+            [name],
+        )
+        row = cursor.fetchone()
+    return row[0] if row else None
+
+
+def code_fingerprint(*paths: str) -> str:
+    """A digest of the Python files at or below the paths of the checkout: other code, other data."""
+    digest = blake2b(digest_size=16)
+    for start in (CHECKOUT / path for path in paths):
+        for path in sorted(start.rglob("*.py")) if start.is_dir() else [start]:
+            digest.update(path.read_bytes())
+    return digest.hexdigest()
