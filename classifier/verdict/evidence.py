@@ -127,14 +127,14 @@ class Evidence:
         return any(
             not self._was_failing_already(commits[:index], failure)
             for index, landing in enumerate(commits)
-            if landing.change in self.own_changes and (red.at is None or _is_not_after(landing, red.at))
-        ) or any(commit.change in self.own_changes for commit in (*self.timeline.undated, red))
+            if landing.changes & self.own_changes and (red.at is None or _is_not_after(landing, red.at))
+        ) or any(commit.changes & self.own_changes for commit in (*self.timeline.undated, red))
 
     def _was_failing_already(self, earlier: Sequence[TrunkCommit], failure: Failure) -> bool:
         """The nearest commit before, of another change, that says something failed this way."""
         for commit in reversed(earlier):
             state = self.timeline.state(commit, failure)
-            if commit.change not in self.own_changes and state != "none":
+            if not commit.changes & self.own_changes and state != "none":
                 return state in RED_STATES
         return False
 
@@ -173,7 +173,7 @@ class Evidence:
         mine = author_key(self.scenario.run)
         authors: set[str] = set()
         for commit in red:
-            if commit.change in self.own_changes:
+            if commit.changes & self.own_changes:
                 continue
             if not self._is_near(commit.at):
                 self.notes["it is too far away in time"] += 1
@@ -287,7 +287,7 @@ class Evidence:
             landed = [self.scenario.run.seen_at]
         else:
             commits = (*self.timeline.commits, *self.timeline.undated)
-            landed = [commit.at for commit in commits if commit.change in self.own_changes]
+            landed = [commit.at for commit in commits if commit.changes & self.own_changes]
         return any(at is None or run.seen_at is None or run.seen_at >= at for at in landed)
 
     # Was the job ever seen without this failure?

@@ -29,9 +29,10 @@ class TrunkCommit:
     siblings: tuple[Run, ...] = ()
 
     @property
-    def change(self) -> str:
-        """The change that landed here; a commit without a known one is its own change."""
-        return next((run.change for run in (*self.runs, *self.siblings) if run.change), f"commit {self.commit}")
+    def changes(self) -> frozenset[str]:
+        """The change that landed here (several where the data disagrees); a commit without a known one is its own."""
+        known = {run.change for run in (*self.runs, *self.siblings) if run.change}
+        return frozenset(known or {f"commit {self.commit}"})
 
     @property
     def authors(self) -> frozenset[str]:

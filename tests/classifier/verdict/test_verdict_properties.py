@@ -1,0 +1,235 @@
+"""What must hold for any evidence, whatever it says."""
+
+from __future__ import annotations
+
+import copy
+import random
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from classifier.verdict import decide, scenario_from
+from tests.classifier.verdict import scene as s
+
+EXAMINED = settings(max_examples=60, derandomize=True, deadline=None)
+EXCUSES = {"flaky", "broken_trunk"}
+LISTS = ("same_commit", "trunk", "elsewhere", "same_change")
+SIBLING = "pull / linux-clang / test (default, 2, 4, linux.large)"
+
+FAILURES = [
+    s.failed("t.py::a"),
+    s.failed("t.py::b"),
+    s.failed("t.py::a", tests=["t.py::a", "t.py::b"]),
+    s.failed("t.py::a", context=["+ pytest t.py"]),
+    s.compile_error(),
+    s.lint_finding(),
+    s.line("Segmentation fault", "crash"),
+    s.line("tests/t.py died: SIGBUS", "crash"),
+    s.line("something odd", "unknown"),
+    s.disk_full(),
+    s.exit_code(),
+    s.stopped(),
+]
+LISTS_OF_FAILURES = [
+    [],
+    *([one] for one in FAILURES),
+    *([one, other] for one in FAILURES[:3] for other in FAILURES[1:]),
+]
+OTHER_JOBS = [s.TEST, s.shard(1), s.shard(2, 5), SIBLING, s.BUILD, s.LINT, s.COMPAT]
+CONCLUSIONS = ["success", "failure", "failure", "timed_out", "cancelled", "skipped"]
+HOURS = [None, -200, -60, -20, -12, -10, -5, -1, 0.5, 3]
+COMMITS = ["base", "c1", "c2", "c3", "c4", "head"]
+CHANGES = ["pr/7", "pr/8", "pr/9", None]
+AUTHORS = ["ada", "bo", "cy", None]
+
+
+def run_of(code: int, number: int, judged: s.Json) -> s.Json:
+    """A run of the judged one's job (or, seldom, another) anywhere, which often failed the same way: any author, any
+    change, any time or none. One number says it all, so that a scenario takes few draws."""
+
+    def pick(choices: list[Any]) -> Any:
+        nonlocal code
+        code, at = divmod(code, len(choices))
+        return choices[at]
+
+    conclusion, hours = pick(CONCLUSIONS), pick(HOURS)
+    found = pick([judged.get("failures") or []] * len(LISTS_OF_FAILURES) + LISTS_OF_FAILURES)
+    return {
+        "id": str(number),
+        "conclusion": conclusion,
+        "commit": pick(COMMITS),
+        "change": pick(CHANGES),
+        "author": pick(AUTHORS),
+        "job": pick([judged["job"]] * 5 + OTHER_JOBS),
+        "pushed_at": s.at(hours),
+        "completed_at": s.at(None if hours is None else hours + 1),
+        "failures": [] if conclusion == "success" else found,
+    }
+
+
+codes = st.integers(0, 6 * 10 * 2 * len(LISTS_OF_FAILURES) * 6 * 4 * 4 * 12 - 1)
+
+
+@st.composite
+def runs(draw: st.DrawFn, number: int, judged: s.Json) -> s.Json:
+    return run_of(draw(codes), number, judged)
+
+
+@st.composite
+def scenarios(draw: st.DrawFn) -> s.Json:
+    job = draw(st.sampled_from([s.TEST, s.TEST, s.BUILD, s.LINT]))
+    judged = s.mine(draw(st.sampled_from([None, *LISTS_OF_FAILURES])), job=job, id="0", commit="head")
+    judged["conclusion"] = draw(st.sampled_from(["failure", "failure", "timed_out", "cancelled"]))
+    made: s.Json = {"run": judged}
+    number = 0
+    for name in (*LISTS, "base"):
+        found = draw(st.lists(codes, max_size=4))
+        made[name] = [run_of(code, number + at + 1, judged) for at, code in enumerate(found)]
+        number += len(found)
+    age = draw(st.sampled_from([None, -10, -80, -100, -200]))
+    made["base"] = {"commit": "base", "committed_at": s.at(age), "runs": made["base"]}
+    for one in made["base"]["runs"]:
+        one["commit"] = "base"
+    made["declared"] = {
+        "unstable_jobs": draw(st.lists(st.sampled_from([SIBLING, "pull / linux-clang / test (slow)"]), max_size=1)),
+        "known_flaky_tests": draw(st.lists(st.sampled_from(["t.py::a", "t.py::b"]), max_size=2)),
+    }
+    made["flip_rates"] = draw(st.lists(st.just({"test": "t.py::a", "flips": 9, "samples": 90}), max_size=1))
+    return made
+
+
+def verdict(scenario: s.Json) -> Any:
+    return decide(scenario_from(scenario))
+
+
+def assert_not_more_lenient(before: s.Json, after: s.Json) -> None:
+    was, now = verdict(before), verdict(after)
+    assert not (was.blocks_merge and not now.blocks_merge), (was, now)
+    assert not (was.label not in EXCUSES and now.label in EXCUSES), (was, now)
+
+
+@EXAMINED
+@given(scenarios(), st.randoms(use_true_random=False))
+def test_the_order_of_runs_never_matters(scenario: s.Json, order: random.Random) -> None:
+    mixed = copy.deepcopy(scenario)
+    for name in LISTS:
+        order.shuffle(mixed[name])
+    order.shuffle(mixed["base"]["runs"])
+    assert verdict(mixed) == verdict(scenario)
+
+
+@EXAMINED
+@given(scenarios(), st.data())
+def test_a_success_on_another_commit_never_turns_a_regression_into_an_excuse(
+    scenario: s.Json, data: st.DataObject
+) -> None:
+    where = data.draw(st.sampled_from(["trunk", "elsewhere", "base", "same_change", "same_commit"]))
+    commits = ["base"] if where == "base" else ["base", "c1", "c2", "c3", "new"]
+    success = data.draw(runs(99, scenario["run"])) | {"conclusion": "success", "failures": []}
+    success["commit"] = data.draw(st.sampled_from(commits))
+    more = copy.deepcopy(scenario)
+    (more["base"]["runs"] if where == "base" else more[where]).append(success)
+    if verdict(scenario).label == "regression":
+        assert verdict(more).label not in EXCUSES
+
+
+@EXAMINED
+@given(scenarios(), st.data())
+def test_removing_evidence_never_makes_a_verdict_more_lenient(scenario: s.Json, data: st.DataObject) -> None:
+    """Evidence that excuses: a pass of the same code, other people's runs that failed the same way, what people
+    declared, the base's age. Greens and other failures accuse, as do the change's own runs: losing those may help."""
+    less = copy.deepcopy(scenario)
+    excusing = [("declared", "known_flaky_tests")] if less["declared"]["known_flaky_tests"] else []
+    if less["flip_rates"]:
+        excusing.append(("flip_rates", "flip_rates"))
+    excusing += [("base", "committed_at")]
+    excusing += [("elsewhere", one["id"]) for one in less["elsewhere"]]
+    excusing += [("same_commit", one["id"]) for one in less["same_commit"] if one["conclusion"] == "success"]
+    what, name = data.draw(st.sampled_from(excusing))
+    if what == "declared":
+        less["declared"][name] = less["declared"][name][1:]
+    elif what == "flip_rates":
+        less["flip_rates"] = []
+    elif what == "base":
+        less["base"]["committed_at"] = None
+        for one in less["base"]["runs"]:
+            one["pushed_at"] = one["completed_at"] = None
+    else:
+        less[what] = [one for one in less[what] if one["id"] != name]
+    assert_not_more_lenient(scenario, less)
+
+
+@EXAMINED
+@given(scenarios(), st.data())
+def test_losing_a_red_of_trunk_never_makes_a_verdict_more_lenient(scenario: s.Json, data: st.DataObject) -> None:
+    """A red that failed the same way, by another change; its commit then says nothing any more."""
+    mine = scenario["run"]
+    alike = [
+        (name, one)
+        for name, found in (("trunk", scenario["trunk"]), ("base", scenario["base"]["runs"]))
+        for one in found
+        if one["change"] not in ("pr/7", None)
+        and one["commit"] != "head"
+        and one["failures"] == (mine.get("failures") or [])
+        and one["conclusion"] in ("failure", "timed_out")
+    ]
+    if not alike:
+        return
+    name, lost = data.draw(st.sampled_from(alike))
+    less = copy.deepcopy(scenario)
+    kept = [one for one in (less["base"]["runs"] if name == "base" else less["trunk"]) if one["id"] != lost["id"]]
+    if name == "base":
+        less["base"]["runs"] = kept
+    else:
+        less["trunk"] = kept
+    if verdict(scenario).label == "regression":
+        assert verdict(less).label not in EXCUSES
+
+
+@EXAMINED
+@given(scenarios(), st.data())
+def test_the_runs_of_the_same_change_never_excuse(scenario: s.Json, data: st.DataObject) -> None:
+    more = copy.deepcopy(scenario)
+    more["same_change"].append(data.draw(runs(99, scenario["run"])) | {"conclusion": "failure"})
+    assert_not_more_lenient(scenario, more)
+
+
+@EXAMINED
+@given(scenarios())
+def test_checks_are_never_flaky_and_silence_is_no_alibi(scenario: s.Json) -> None:
+    found = verdict(scenario)
+    if scenario["run"]["job"] in (s.BUILD, s.LINT):
+        assert found.label != "flaky"
+    if scenario["run"]["job"] == s.LINT and not any(one["commit"] == "head" for one in scenario["trunk"]):
+        assert found.label not in EXCUSES
+    if not scenario["run"].get("failures"):
+        passed = any(one["conclusion"] == "success" for one in scenario["same_commit"])
+        assert found.label in ("unknown", "cancelled") or passed
+
+
+@EXAMINED
+@given(scenarios(), st.sampled_from(["author", "change", "pushed_at", "completed_at", "commit"]), st.data())
+def test_losing_a_field_of_a_look_alike_never_makes_a_verdict_more_lenient(
+    scenario: s.Json, field: str, data: st.DataObject
+) -> None:
+    if not scenario["elsewhere"]:
+        return
+    less = copy.deepcopy(scenario)
+    one = data.draw(st.sampled_from(less["elsewhere"]))
+    one[field] = None
+    if field == "pushed_at":
+        one["completed_at"] = None
+    assert_not_more_lenient(scenario, less)
+
+
+@pytest.mark.parametrize("field", ["author", "pushed_at"])
+@EXAMINED
+@given(scenario=scenarios())
+def test_losing_a_field_of_the_run_never_makes_a_verdict_more_lenient(field: str, scenario: s.Json) -> None:
+    if any(one["commit"] == "head" for one in scenario["trunk"]):
+        return
+    less = copy.deepcopy(scenario)
+    less["run"][field] = None
+    assert_not_more_lenient(scenario, less)
