@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from hud.clients.logstore import BadPatternError, LogStore, SearchHit, compile_pattern
 from hud.clients.logstore.writer import FrameSize
+from hud.core.terminal import plain_lines
 
 WHOLE = {"max_bytes": 10**9, "head_bytes": 0, "tail_bytes": 0}
 
@@ -132,6 +133,27 @@ def test_a_bad_pattern_is_explained(pattern, reason):
 def test_a_pattern_that_hangs_other_engines_does_not():
     """Nothing is measured: with backtracking this would not end within the test's time limit."""
     assert found(b"a" * 100_000 + b"\n", compile_pattern("(a+)+$b", regex=True)) == []
+
+
+codes = st.sampled_from(
+    ["", "", "", "\x1b[1m", "\x1b[38;5;196m", "\x1b]8;;https://h\x07", "\u009b0m", "\x00", "\x1b(B"]
+)
+letters = st.tuples(codes, st.sampled_from("abx")).map("".join)
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    lines=st.lists(st.lists(letters, max_size=8).map("".join), max_size=10),
+    text=st.text(alphabet="abx", min_size=1, max_size=4),
+)
+def test_codes_between_the_letters_hide_nothing(lines, text):
+    log = "".join(f"2026-03-02T09:00:01.1234567Z {line}\r\n" for line in lines).encode()
+    shown = plain_lines(log).decode().split("\n")
+    assert found(log, text) == [n for n, line in enumerate(shown, 1) if text in line]
+
+
+def test_the_runners_times_are_not_what_a_search_means():
+    assert found(b"2026-03-02T09:00:01.1234567Z order 1234567\n2026-03-02T09:00:01.1234567Z no\n", "1234567") == [1]
 
 
 @settings(max_examples=200, deadline=None)
