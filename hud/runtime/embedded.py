@@ -44,6 +44,7 @@ class EmbeddedServers:
         self.origins: dict[str, str] = {}  # what runs -> where its program comes from; known after start
         self._users: FileLock | None = None
         self._keeper: subprocess.Popen[bytes] | None = None
+        self._known: ServerUrls | None = None
 
     def start(self) -> ServerUrls:
         """Start the servers, or join those that run. Raises StartError with a sentence for the user."""
@@ -52,13 +53,23 @@ class EmbeddedServers:
             with held(self._file("start.lock")):
                 self._users = FileLock(self._file("users.lock"))
                 self._users.shared()
-                running = is_held(self._file("keeper.lock"))
-                return self._urls(self._read_state() if running else self._start_keeper())
+                return self._join()
         except BaseException:  # also Ctrl-C: whoever does not get in must not stay counted as a user
             if self._users is not None:
                 self._users.close()
                 self._users = None
             raise
+
+    def look_after(self) -> None:
+        """Start the servers again when their keeper was killed. Raises StartError when they cannot be as they were."""
+        if self._users is None or is_held(self._file("keeper.lock")):
+            return
+        with held(self._file("start.lock")):
+            before = self._known
+            if self._join() != before:
+                raise StartError(
+                    f"The embedded servers of {self.data_dir} were killed and are elsewhere now; start HUD again."
+                )
 
     def stop(self) -> None:
         """Let go of the servers; the last user waits until they have stopped. Safe to call twice."""
@@ -83,6 +94,12 @@ class EmbeddedServers:
         self, _type: type[BaseException] | None, _error: BaseException | None, _trace: TracebackType | None
     ) -> None:
         self.stop()
+
+    def _join(self) -> ServerUrls:
+        """Return the servers' addresses, after starting them if nobody has. Call while holding start.lock."""
+        running = is_held(self._file("keeper.lock"))
+        self._known = self._urls(self._read_state() if running else self._start_keeper())
+        return self._known
 
     def _start_keeper(self) -> dict[str, object]:
         self._clear_crash()

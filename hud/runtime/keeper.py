@@ -23,7 +23,8 @@ from hud.runtime.placement import Placement, forget_sockets, place
 from hud.runtime.servers import Child, PostgresServer, Server, ValkeyServer
 
 _LOOK_EVERY_S = 0.25
-_LONGEST_WAIT_S = 30.0
+_FIRST_WAIT_S, _LONGEST_WAIT_S = 0.5, 10.0
+_SETTLED_AFTER_S = 60.0
 
 
 class _Stop(Exception):
@@ -76,15 +77,22 @@ def _keep(data_dir: Path, arguments: argparse.Namespace) -> int:
 
 def _watch(children: list[Child], users: FileLock) -> None:
     """Return when nobody uses the servers any more; start again one that died."""
-    wait_s = 0.0
     while not users.try_exclusive():
         time.sleep(_LOOK_EVERY_S)
         for child in children:
             if child.has_died():
-                wait_s = min(_LONGEST_WAIT_S, 2 * wait_s + 0.5)
-                print(f"{child.server.name} ended; starting it again in {wait_s:g} s", file=sys.stderr, flush=True)
-                time.sleep(wait_s)
-                child.start()
+                _start_again(child)
+
+
+def _start_again(child: Child) -> None:
+    ran_long = time.monotonic() - child.started_at > _SETTLED_AFTER_S
+    child.wait_s = _FIRST_WAIT_S if ran_long else min(_LONGEST_WAIT_S, 2 * child.wait_s or _FIRST_WAIT_S)
+    print(f"{child.server.name} ended; starting it again in {child.wait_s:g} s", file=sys.stderr, flush=True)
+    time.sleep(child.wait_s)
+    try:
+        child.start()
+    except StartError as error:  # PostgreSQL's other processes may need a moment to end; the next round tries again
+        print(error, file=sys.stderr, flush=True)
 
 
 def _announce(data_dir: Path, where: Placement, children: list[Child]) -> None:

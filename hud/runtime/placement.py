@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import secrets
 import shutil
 import tempfile
 from dataclasses import dataclass
@@ -84,7 +85,11 @@ def _home(data_dir: Path) -> tuple[Path, Account | None]:
     account = server_account(inside / "postgres")
     if _usable(inside, account):
         return inside, account
+    if inside.exists() and not any(inside.iterdir()):
+        inside.rmdir()
     elsewhere = _FALLBACK_PARENT / f"hud-{hashlib.sha256(os.fsencode(data_dir)).hexdigest()[:12]}"
+    if elsewhere.exists():  # of a DATA_DIR that was deleted here: whoever did it wanted to start anew
+        elsewhere = elsewhere.with_name(f"{elsewhere.name}-{secrets.token_hex(3)}")
     if not _usable(elsewhere, account):
         name = account.name if account else "this user"
         raise StartError(

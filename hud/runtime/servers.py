@@ -188,9 +188,12 @@ class Child:
         self.server, self.place, self.ready_limit_s = server, place, ready_limit_s
         self.log = place.logs / f"{server.name}.log"
         self.process: subprocess.Popen[bytes] | None = None
+        self.started_at = 0.0
+        self.wait_s = 0.0  # before the last start of a server that had died
 
     def start(self) -> None:
         """Start it and wait until it answers. Raises StartError with the end of its log."""
+        self.started_at = time.monotonic()
         self.server.prepare()
         if self.log.exists() and self.log.stat().st_size > _LOG_LIMIT_BYTES:
             self.log.replace(self.log.with_suffix(".log.1"))

@@ -165,6 +165,8 @@ class Supervisor:
             filler.start()
         self._starting = False
         while not self._stopping:
+            if self._store is not None:
+                self._store.look_after()
             self._look_at_children()
             time.sleep(_LOOK_EVERY_S)
 

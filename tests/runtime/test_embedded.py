@@ -17,7 +17,7 @@ import pytest
 import redis
 
 from hud.runtime import placement
-from hud.runtime.embedded import CHECKOUT, EmbeddedServers
+from hud.runtime.embedded import CHECKOUT, EmbeddedServers, ServerUrls
 from hud.runtime.errors import StartError
 from hud.runtime.locks import is_held
 from hud.runtime.processes import is_alive
@@ -40,6 +40,26 @@ def data_dir() -> Iterator[Path]:
 
 def keeper_pid(data_dir: Path) -> int:
     return int(json.loads((data_dir / "servers.json").read_text())["keeper_pid"])
+
+
+def server_pid(data_dir: Path, name: str) -> int:
+    return int(json.loads((data_dir / "servers.json").read_text())["pids"][name])
+
+
+def valkey_answers(urls: ServerUrls) -> bool:
+    try:
+        return bool(redis.Redis.from_url(str(urls.redis_url)).ping())
+    except redis.ConnectionError:
+        return False
+
+
+def answer_of(urls: ServerUrls) -> int | None:
+    try:
+        with psycopg.connect(str(urls.database_url)) as session:
+            row = session.execute("SELECT answer FROM kept").fetchone()
+            return row[0] if row else None
+    except psycopg.OperationalError:
+        return None
 
 
 def hold_elsewhere(data_dir: Path) -> subprocess.Popen[str]:
@@ -110,17 +130,31 @@ def test_a_stale_pid_file_with_someone_elses_number_is_healed(data_dir: Path) ->
         assert session.execute("SELECT 1").fetchone() == (1,)
 
 
-def test_a_killed_server_is_started_again(data_dir: Path) -> None:
+def test_a_killed_valkey_is_started_again(data_dir: Path) -> None:
     with EmbeddedServers(data_dir, fsync=False) as urls:
-        os.kill(json.loads((data_dir / "servers.json").read_text())["pids"]["valkey"], signal.SIGKILL)
+        os.kill(server_pid(data_dir, "valkey"), signal.SIGKILL)
+        wait_for(lambda: valkey_answers(urls), "Valkey answers again", limit_s=15)
 
-        def answers() -> bool:
-            try:
-                return bool(redis.Redis.from_url(str(urls.redis_url)).ping())
-            except redis.ConnectionError:
-                return False
 
-        wait_for(answers, "Valkey answers again", limit_s=15)
+def test_a_killed_postgresql_is_started_again_with_all_it_had_committed(data_dir: Path) -> None:
+    with EmbeddedServers(data_dir) as urls:
+        with psycopg.connect(str(urls.database_url)) as session:
+            session.execute("CREATE TABLE kept AS SELECT 42 AS answer")
+        os.kill(server_pid(data_dir, "postgres"), signal.SIGKILL)
+        wait_for(lambda: answer_of(urls) == 42, "PostgreSQL answers again", limit_s=30)
+
+
+def test_a_user_that_looks_after_them_starts_them_again_when_their_keeper_was_killed(data_dir: Path) -> None:
+    servers = EmbeddedServers(data_dir, fsync=False)
+    urls = servers.start()
+    pid = keeper_pid(data_dir)
+    os.kill(pid, signal.SIGKILL)
+    wait_for(lambda: not is_held(data_dir / "keeper.lock"), "the keeper ended")
+    servers.look_after()
+    assert keeper_pid(data_dir) != pid
+    assert valkey_answers(urls)
+    servers.stop()
+    assert not is_held(data_dir / "keeper.lock")
 
 
 def test_a_long_data_dir_gets_its_sockets_elsewhere(data_dir: Path) -> None:
@@ -145,6 +179,11 @@ def test_as_root_in_a_closed_folder_the_servers_live_where_their_user_can_read(d
     assert home.stat().st_mode & 0o777 == 0o700
     with EmbeddedServers(data_dir) as urls, psycopg.connect(str(urls.database_url)) as session:
         assert session.execute("SELECT answer FROM kept").fetchone() == (42,)
+    shutil.rmtree(data_dir)
+    with EmbeddedServers(data_dir):
+        fresh = Path((data_dir / "servers-home").read_text().strip())
+        assert fresh != home, "who deleted DATA_DIR starts anew"
+    shutil.rmtree(home)
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root hands the servers to another user")
