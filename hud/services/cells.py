@@ -7,6 +7,7 @@ from hud.core.cell import ABSENT_CELL, Detail, MergedCell, RunFact, State, merge
 from hud.core.cellcode import ABSENT, encode, put
 from hud.models import Branch, Cell, Commit, Job, Run
 from hud.services.batch import Batch
+from hud.services.bulk import insert_rows, update_texts
 
 
 def refresh_cells(batch: Batch) -> None:
@@ -31,7 +32,7 @@ def refresh_cells(batch: Batch) -> None:
         elif _set(cell, merged, run_ids):
             changed.append(cell)
     Cell.objects.filter(id__in=gone).delete()
-    Cell.objects.bulk_create(made, batch_size=1000)
+    insert_rows(made)
     Cell.objects.bulk_update(changed, _FIELDS, batch_size=500)
     batch.dirty_streaks.update(batch.dirty_cells)
     write_characters(batch, {key: _character(rows.get(key)) for key in batch.dirty_cells})
@@ -106,14 +107,14 @@ def write_characters(batch: Batch, characters: dict[tuple[int, int], str]) -> No
     for (commit_id, job_id), character in characters.items():
         if job_id in columns:
             by_commit[commit_id].append((columns[job_id], character))
-    changed = []
-    for commit in Commit.objects.filter(id__in=by_commit).only("id", "cells"):
-        before = commit.cells
-        for column, character in by_commit[commit.id]:
-            commit.cells = put(commit.cells, column, character)
-        if commit.cells != before:
-            changed.append(commit)
-    Commit.objects.bulk_update(changed, ["cells"], batch_size=500)
+    changed: dict[int, str] = {}
+    for commit_id, before in Commit.objects.filter(id__in=by_commit).values_list("id", "cells"):
+        cells = before
+        for column, character in by_commit[commit_id]:
+            cells = put(cells, column, character)
+        if cells != before:
+            changed[commit_id] = cells
+    update_texts(Commit, "cells", changed)
     if changed:
-        for branch in Branch.objects.filter(rows__commit__in=[c.id for c in changed]).distinct():
+        for branch in Branch.objects.filter(rows__commit__in=list(changed)).distinct():
             batch.touched_branches.setdefault(branch.id, branch)

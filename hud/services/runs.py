@@ -8,6 +8,7 @@ from hud.core.join import earliest, join_list, join_progress, join_text, latest
 from hud.core.origin import origin_of
 from hud.models import Job, Log, Run, Workflow, WorkflowRun
 from hud.services.batch import Batch
+from hud.services.bulk import insert_rows
 from hud.services.commits import ensure_commits
 from hud.services.workflows import job_of, workflow_by_name
 
@@ -52,7 +53,7 @@ def write_job_runs(batch: Batch, facts: Sequence[JobRunFact]) -> None:
         _join_run(run, fact)
         run.origin = jobs.origin_of(fact, run.attempt)
     runs = list(known.values())
-    Run.objects.bulk_create([r for r in runs if r.pk is None], batch_size=500)
+    insert_rows([r for r in runs if r.pk is None])
     Run.objects.bulk_update([r for r in runs if r.external_id in before], _JOINED, batch_size=500)
     for run in runs:
         was = before.get(run.external_id)
