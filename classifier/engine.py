@@ -21,12 +21,12 @@ class Engine:
         """A new session for one log."""
         return Session(self._matcher)
 
-    def classify(self, log: bytes | Iterable[bytes], annotations: Sequence[Annotation] = ()) -> Classification:
-        """One log, whole or in portions."""
+    def classify(self, log: bytes | Iterable[bytes], annotations: Sequence[Annotation] = (), *, everything: bool = False) -> Classification:
+        """One log, whole or in portions. `everything` also lists echoes and what was set aside, for those who write rules."""
         session = self.start()
         for portion in (log,) if isinstance(log, (bytes, bytearray, memoryview)) else log:
             session.feed(bytes(portion))
-        return session.finish(annotations)
+        return session.finish(annotations, everything=everything)
 
 
 class Session:
@@ -42,9 +42,9 @@ class Session:
         for block in self._blocks.add(portion):
             self._reading.read(block)
 
-    def finish(self, annotations: Sequence[Annotation] = ()) -> Classification:
+    def finish(self, annotations: Sequence[Annotation] = (), *, everything: bool = False) -> Classification:
         """The failures, primary first. The session is over then."""
         self._reading.read(self._blocks.rest())
         hits = self._reading.hits()
         hits.extend(self._reading.annotation_hits(annotations))
-        return Classification(self._reading.lines, self._blocks.bytes, ranked_failures(hits, self._reading.tests()))
+        return Classification(self._reading.lines, self._blocks.bytes, ranked_failures(hits, self._reading.tests(), everything=everything))

@@ -7,8 +7,11 @@ there is no such text (`[a-z]+`). The reading is careful rather than clever: wha
 from dataclasses import dataclass, field
 from typing import Final
 
-MAX_TEXTS: Final = 24
+MAX_TEXTS: Final = 80
 """An alternation with more texts than this is not used as a hint."""
+
+MAX_PRODUCT: Final = 24
+"""Where alternatives follow each other, their combinations are spelled out up to this many."""
 
 MIN_TEXT_BYTES: Final = 3
 """Shorter texts are in too many lines to tell anything."""
@@ -47,7 +50,7 @@ def _worth(texts: frozenset[str]) -> float:
     """The longer the shortest text the better; a little less for many texts."""
     if len(texts) > MAX_TEXTS:
         return 0
-    shortest = min(len(text.strip()) + (len(text) - len(text.strip())) * 0.5 for text in texts)
+    shortest = min(len(text.strip().encode()) + (len(text) - len(text.strip())) * 0.5 for text in texts)
     return shortest - 0.01 * len(texts)
 
 
@@ -69,23 +72,23 @@ class _Reader:
     def sequence(self) -> _Part:
         parts: list[_Part] = []
         while self.at < len(self.pattern) and self.peek() not in "|)":
-            parts.append(self.quantified())
+            parts.extend(self.quantified())
         return _joined(parts)
 
-    def quantified(self) -> _Part:
+    def quantified(self) -> list[_Part]:
         part = self.atom()
-        while self.peek() and self.peek() in "*+?{":
-            part = self.quantifier(part)
-        return part
+        if self.peek() and self.peek() in "*+?{":
+            return self.quantifier(part)
+        return [part]
 
-    def quantifier(self, part: _Part) -> _Part:
+    def quantifier(self, part: _Part) -> list[_Part]:
         mark = self.peek()
         if mark == "{":
             end = self.pattern.find("}", self.at)
             body = self.pattern[self.at + 1 : end] if end > 0 else ""
             if not body.replace(",", "").isdigit():
                 self.at += 1
-                return _Part(frozenset(["{"]))
+                return [part, _Part(frozenset(["{"]))]
             self.at = end + 1
             optional = body.split(",")[0] in ("", "0")
         else:
@@ -94,10 +97,10 @@ class _Reader:
         if self.peek() == "?":
             self.at += 1
         if not optional:
-            return _Part(None, _best(part))
+            return [part, _ANY]
         if mark == "?" and part.exact and len(part.exact) <= 2:
-            return _Part(part.exact | {""})
-        return _ANY
+            return [_Part(part.exact | {""})]
+        return [_ANY]
 
     def atom(self) -> _Part:
         char = self.pattern[self.at]
@@ -173,7 +176,7 @@ def _joined(parts: list[_Part]) -> _Part:
     whole = True
     found: list[frozenset[str]] = []
     for part in parts:
-        if part.exact is not None and len(run) * len(part.exact) <= MAX_TEXTS:
+        if part.exact is not None and len(run) * len(part.exact) <= MAX_PRODUCT:
             run = frozenset(left + right for left in run for right in part.exact)
             continue
         found.append(run)

@@ -55,7 +55,8 @@ class Matcher:
         self._prefix = _prefix_pattern(ruleset.prefixes)
         self._ends: dict[str, Any] = {}
         self.every_line = False
-        self._hints: dict[bytes, None] = {_COLOUR_INSIDE_A_WORD: None}
+        self._hints: set[bytes] = set()
+        self._texts: frozenset[str] = frozenset()
         for rule in ruleset.rules:
             self._add(rule, rule.pattern, wanted=rule.inside is None)
         for marker in ruleset.markers:
@@ -65,26 +66,31 @@ class Matcher:
         for pattern in ruleset.harmless:
             self._add(None, pattern, wanted=False)
         self._set.Compile()
-        self.scan = self.scan_for(())
+        self.scan = self._compiled_scan()
 
     def _add(self, spec: RuleSpec | Marker | Section | None, pattern: str, *, wanted: bool) -> None:
         regexp = compiled(pattern, getattr(spec, "name", "a marker"))
         self.patterns.append(Pattern(spec, regexp, dict(regexp.groupindex)))
         self._set.Add(pattern)
-        if not wanted:
-            return
-        literal = getattr(spec, "literal", "")
-        texts = frozenset([literal]) if literal else required_texts(pattern)
-        if texts is None:
-            self.every_line = True
-            return
-        for text in sorted(texts):
-            hint = scan_hint(text)
-            self._hints[b"(?i:" + hint + b")" if pattern.startswith("(?i)") else hint] = None
+        if wanted:
+            self._add_hints(pattern, getattr(spec, "hint", ""), getattr(spec, "literal", ""))
 
-    def scan_for(self, watched: Iterable[str]) -> Any:
-        """The scan, looking for some further texts (names of tests that failed) as well."""
-        return re2.compile(b"|".join([*self._hints, *(scan_hint(text) for text in watched)]), _options(latin1=True))._regexp
+    def _add_hints(self, pattern: str, hint: str, literal: str) -> None:
+        texts = frozenset([literal]) if literal else required_texts(pattern)
+        if hint:
+            self._hints.add(hint.encode())
+        elif texts is None:
+            self.every_line = True
+        elif pattern.startswith("(?i)"):
+            self._hints.update(b"(?i:" + scan_hint(text) + b")" for text in texts)
+        else:
+            self._texts |= texts
+
+    def _compiled_scan(self) -> Any:
+        """One automaton for all hints; a text that holds another one adds nothing and is left out."""
+        texts = [text for text in self._texts if not any(other in text for other in self._texts if other != text)]
+        hints = sorted({*self._hints, *(scan_hint(text) for text in texts), _COLOUR_INSIDE_A_WORD})
+        return re2.compile(b"|".join(hints), _options(latin1=True))._regexp
 
     def matching(self, stem: bytes) -> list[Pattern]:
         """The patterns that match this line."""
@@ -101,6 +107,11 @@ class Matcher:
         """The line without the prefix of a tool that only carries another's output (BuildKit, docker compose)."""
         found = self._prefix.match(text) if self._prefix else None
         return text[found.end() :] if found else text
+
+
+def scan_for(texts: Iterable[str]) -> Any:
+    """A scan that looks for these texts only (names of tests that failed, which may pass later)."""
+    return re2.compile(b"|".join(scan_hint(text) for text in texts), _options(latin1=True))._regexp
 
 
 def scan_hint(text: str) -> bytes:

@@ -14,15 +14,21 @@ from classifier.signatures import signature_of
 
 FAILURES_LIMIT: Final = 50
 
+Weighed = tuple[int, Hit]
+"""A hit and its weakness."""
 
-def ranked_failures(hits: Sequence[Hit], tests: Sequence[str] = ()) -> tuple[Failure, ...]:
-    """At most `FAILURES_LIMIT` failures, primary first; the primary one carries all failing tests of the log if it is about tests."""
-    told = _told_apart(_without_echoes(list(hits)))
-    if any(not hit.rule.generic and _weakness(hit, told) == 0 for hit in told):
-        told = [hit for hit in told if not hit.rule.generic]
-    if any(_weakness(hit, told) == 0 for hit in told):
-        told = [hit for hit in told if not hit.retried]
-    ranked = sorted(told, key=lambda hit: _rank(hit, told))[:FAILURES_LIMIT]
+
+def ranked_failures(hits: Sequence[Hit], tests: Sequence[str] = (), *, everything: bool = False) -> tuple[Failure, ...]:
+    """At most `FAILURES_LIMIT` failures, primary first; the primary one carries all failing tests of the log if it is about tests.
+
+    `everything` keeps echoes, generic lines and attempts that were made again, at the end.
+    """
+    some_step_failed = any(hit.step.failed for hit in hits)
+    weighed = [(weakness(hit, some_step_failed), hit) for hit in hits]
+    kept = _told_apart(weighed if everything else _without_echoes(weighed))
+    if not everything:
+        kept = _without_weaker(kept)
+    ranked = [hit for _, hit in sorted(kept, key=_rank)][:FAILURES_LIMIT]
     return tuple(_failure(hit, _tests_of(hit, tests if index == 0 else ())) for index, hit in enumerate(ranked))
 
 
@@ -31,13 +37,20 @@ def names_of(rule: RuleSpec) -> set[str]:
     return {rule.name, *(f"tag:{tag}" for tag in rule.tags), f"category:{rule.category}", "*"}
 
 
-def _without_echoes(hits: list[Hit]) -> list[Hit]:
+def weakness(hit: Hit, some_step_failed: bool) -> int:
+    """0 for a full witness; 1 for an attempt made again; 2 for clean-up and for a step that passed or is not the one that failed."""
+    if hit.step.post or hit.step.passed or (some_step_failed and not hit.step.failed and hit.source == "log"):
+        return 2
+    return 1 if hit.retried else 0
+
+
+def _without_echoes(weighed: Sequence[Weighed]) -> list[Weighed]:
     """Takes out what a cause seen earlier explains."""
-    causes: dict[str, tuple[int, Hit]] = {}
-    for hit in hits:
-        if not _set_aside(hit):
-            causes.setdefault(hit.rule.name, (hit.line_number, hit))
-    return [hit for hit in hits if not any(_explains(cause, hit) for _, cause in causes.values())]
+    causes: dict[str, Hit] = {}
+    for weight, hit in weighed:
+        if weight == 0:
+            causes.setdefault(hit.rule.name, hit)
+    return [(weight, hit) for weight, hit in weighed if not any(_explains(cause, hit) for cause in causes.values())]
 
 
 def _explains(cause: Hit, echo: Hit) -> bool:
@@ -46,35 +59,28 @@ def _explains(cause: Hit, echo: Hit) -> bool:
     return bool(names_of(echo.rule) & set(cause.rule.supersedes)) or bool(names_of(cause.rule) & set(echo.rule.caused_by))
 
 
-def _told_apart(hits: Iterable[Hit]) -> list[Hit]:
+def _told_apart(weighed: Iterable[Weighed]) -> list[Weighed]:
     """One hit per rule and signature: the first, or the last where the rule says so."""
-    kept: dict[str, Hit] = {}
-    for hit in hits:
+    kept: dict[str, Weighed] = {}
+    for weight, hit in weighed:
         key = signature_of(hit.rule.name, hit.captures)
         known = kept.get(key)
-        if known is None or hit.rule.pick == "last" or (_set_aside(known) and not _set_aside(hit)):
-            kept[key] = hit
+        if known is None or weight < known[0] or (weight == known[0] and hit.rule.pick == "last"):
+            kept[key] = (weight, hit)
     return list(kept.values())
 
 
-def _set_aside(hit: Hit) -> bool:
-    return hit.retried or hit.step.post or hit.step.passed
+def _without_weaker(weighed: list[Weighed]) -> list[Weighed]:
+    """Where there is a full witness, generic lines and attempts made again say nothing more."""
+    if any(weight == 0 and not hit.rule.generic for weight, hit in weighed):
+        return [(weight, hit) for weight, hit in weighed if weight == 0 and not hit.rule.generic]
+    return weighed
 
 
-def _weakness(hit: Hit, hits: Sequence[Hit]) -> int:
-    """0 for a full witness; more for a step that passed or is not the failed one, for clean-up, for an attempt made again."""
-    if hit.step.post or hit.step.passed:
-        return 2
-    if hit.retried:
-        return 1
-    some_step_failed = any(other.step.failed for other in hits)
-    return 2 if some_step_failed and not hit.step.failed and hit.source == "log" else 0
-
-
-def _rank(hit: Hit, hits: Sequence[Hit]) -> tuple[int, bool, int, int]:
+def _rank(weighed: Weighed) -> tuple[bool, bool, int, int, int]:
+    weight, hit = weighed
     place = -hit.line_number if hit.rule.pick == "last" else hit.line_number
-    weakness = _weakness(hit, hits)
-    return (2 if weakness == 2 else 0, hit.rule.generic, weakness * 100 - hit.rule.priority, place)
+    return (weight == 2, hit.rule.generic, weight, -hit.rule.priority, place)
 
 
 def _tests_of(hit: Hit, all_tests: Sequence[str]) -> tuple[str, ...]:

@@ -2,11 +2,11 @@
 
 from collections import deque
 from collections.abc import Iterable
-from typing import Final
+from typing import Any, Final
 
 from classifier.evidence import Hit, RuleHits, Step
 from classifier.lines import clean_line, valid_text
-from classifier.matching import UNANCHORED, Matcher, Pattern
+from classifier.matching import UNANCHORED, Matcher, Pattern, scan_for
 from classifier.results import Annotation
 from classifier.rules import Marker, RuleSpec, Section
 from classifier.scopes import ScopeFinder
@@ -14,6 +14,7 @@ from classifier.scopes import ScopeFinder
 CONTEXT_LINES: Final = 12
 LINE_SHOWN_CHARS: Final = 2_000
 CONTEXT_SHOWN_CHARS: Final = 300
+POINTED_LINES_BACK: Final = 30
 WATCHED_LIMIT: Final = 64
 WATCHED_CHARS: Final = range(4, 300)
 ANNOTATION_LINES_READ: Final = 100
@@ -31,12 +32,14 @@ class Reading:
     def __init__(self, matcher: Matcher) -> None:
         self.lines = 0
         self._matcher = matcher
-        self._scan = matcher.scan
+        self._watch_scan: Any = None
+        self._found: dict[bool, int] = {}
         self._hits: dict[str, RuleHits] = {}
         self._step = Step()
         self._commands: deque[str] = deque(maxlen=CONTEXT_LINES)
         self._sections: dict[str, tuple[Section, int]] = {}
         self._quiet: tuple[Marker, int] | None = None
+        self._last_line: dict[str, tuple[int, str]] = {}
         self._watched: dict[str, None] = {}
         self._scopes = ScopeFinder([p for p in matcher.patterns if isinstance(p.spec, Marker) and p.spec.kind == "scope"])
 
@@ -49,6 +52,7 @@ class Reading:
         if not block:
             return
         self._scopes.enter(block)
+        self._found.clear()
         number, counted, at, size = self.lines + 1, 0, 0, len(block)
         while at < size:
             start, end = self._next_line(block, at, size)
@@ -67,12 +71,23 @@ class Reading:
         """
         start = at
         if at and not self._sections and not self._quiet and not self._matcher.every_line:
-            found = self._scan.Match(UNANCHORED, block, at - 1, size)[0]
-            if found[0] < 0:
+            found = min(self._next_found(block, at - 1, size, watched=False), self._next_found(block, at - 1, size, watched=True))
+            if found == size + 1:
                 return -1, -1
-            start = block.rfind(b"\n", at - 1, found[1]) + 1
+            start = block.rfind(b"\n", at - 1, found) + 1
         end = block.find(b"\n", start)
         return start, end if end >= 0 else size
+
+    def _next_found(self, block: bytes, at: int, size: int, *, watched: bool) -> int:
+        """Where the next text that the scan looks for ends; past the block when there is none. Asked again, it does not search again."""
+        scan = self._watch_scan if watched else self._matcher.scan
+        if scan is None:
+            return size + 1
+        known = self._found.get(watched, -1)
+        if known <= at:
+            start, end = scan.Match(UNANCHORED, block, at, size)[0]
+            known = self._found[watched] = end if start >= 0 else size + 1
+        return known
 
     def _examine(self, raw: bytes, number: int, at: int) -> None:
         text = clean_line(raw)
@@ -108,12 +123,16 @@ class Reading:
                     best, spec = pattern, rule
         if best is None or spec is None:
             return
+        self._last_line[spec.name] = (number, text)
         captures, named = best.captures(stem)
         kept = self._hits.setdefault(spec.name, RuleHits())
         tests = named_tests(named)
         if kept.knows(captures, self._step) and spec.pick == "first":
             return
-        scope = self._scopes.test_at(at) if not spec.anywhere else None
+        scope = self._scopes.test_at(at)
+        pointed_number, pointed = self._last_line.get(spec.points_to, (0, ""))
+        if pointed_number >= number - POINTED_LINES_BACK and pointed_number:
+            number, text = pointed_number, pointed
         hit = Hit(spec, number, shortened(text, LINE_SHOWN_CHARS), captures, tests, tuple(reversed(self._commands)), self._step, scope)
         kept.add(hit)
         self._watch([*tests, scope] if scope else tests)
@@ -123,7 +142,8 @@ class Reading:
         new = [name for name in names if name not in self._watched and len(name) in WATCHED_CHARS]
         if new and len(self._watched) < WATCHED_LIMIT:
             self._watched.update(dict.fromkeys(new))
-            self._scan = self._matcher.scan_for(self._watched)
+            self._watch_scan = scan_for(self._watched)
+            self._found.pop(True, None)
 
     def hits(self) -> list[Hit]:
         """All hits of the log, in the order of their lines."""

@@ -55,6 +55,8 @@ class RuleSpec:
     inside: str | None = None
     generic: bool = False
     anywhere: bool = False
+    hint: str = ""
+    points_to: str = ""
     example: str = ""
     near_miss: str = ""
 
@@ -198,6 +200,8 @@ def _check_pattern(spec: RuleSpec, label: str) -> None:
         raise RuleError(f"{label}: the pattern matches everything (also an empty or ordinary line). Add text that only a failure has.")
     if spec.example and not pattern.search(spec.example):
         raise RuleError(f"{label}: the pattern does not match its example. Correct one of them.")
+    if spec.hint and spec.example and not compiled(spec.hint, f"{label}, hint").search(spec.example):
+        raise RuleError(f"{label}: the hint does not match the example, so such lines would not be read. Correct the hint or leave it out.")
     if spec.near_miss and pattern.search(spec.near_miss):
         raise RuleError(f"{label}: the pattern matches its near miss, which it must not. Make it stricter.")
 
