@@ -44,7 +44,7 @@ bench: environment-dev
 	@exec $(VENV)/bin/python -m bench $(ARGS)
 
 accuracy: environment-dev
-	@exec $(VENV)/bin/python -m bench.accuracy $(ARGS)
+	@exec $(VENV)/bin/python -m classifier.accuracy $(ARGS)
 
 format: environment-dev
 	$(VENV)/bin/ruff check --fix .
