@@ -99,7 +99,9 @@ class StreakOfRun:
 class LogOfRun:
     """What is known of the run's log. `status` is one of Log.Status, or "" where none was ever asked for."""
 
-    status: str = ""
+    status: str
+    run_ended: bool
+    html_url: str
     key: str = ""
     size_bytes: int = 0
     line_count: int = 0
@@ -252,12 +254,15 @@ def _step(number: int, fields: dict[str, Any]) -> Step:
 
 
 def _log(run: Run) -> LogOfRun:
+    ended = run.status == "completed"
     log: Log | None = getattr(run, "log", None)
     if log is None:
-        return LogOfRun()
+        return LogOfRun("", ended, run.html_url)
     cut = log.cut or {}
     return LogOfRun(
         status=log.status,
+        run_ended=ended,
+        html_url=run.html_url,
         key=log.key,
         size_bytes=log.size_bytes,
         line_count=log.line_count,

@@ -15,7 +15,7 @@ from django.views.decorators.http import require_safe
 from django.views.decorators.vary import vary_on_headers
 
 from hud.clients.logstore import LogNotFoundError
-from hud.core.cell import FAILING, State
+from hud.core.cell import FAILING
 from hud.core.cellcode import CellLook
 from hud.core.glyph import cell_words
 from hud.models import Log, Repository
@@ -54,7 +54,6 @@ def _whole_page(request: HttpRequest, repository: Repository, external_id: int) 
         "external_id": external_id,
         "run_words": cell_words(CellLook(run.state, run.detail)).capitalize(),
         "failing": run.state in FAILING,
-        "run_pending": run.state in (State.PENDING, State.QUEUED),
         "failed_step": next((step for step in run.steps if step.state in FAILING), None),
         "view": log_view(log_store(), run.log, run.failing_lines, LogQuestion.of(request.GET)),
     }

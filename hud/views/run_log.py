@@ -67,7 +67,7 @@ class LogSearch:
 
 @dataclass(frozen=True, slots=True)
 class LogView:
-    """The panel. `state`: stored, empty, lost (the store no longer has it), or the words of Log.Status; "" for none."""
+    """The panel. `state`: stored, empty, lost (the store no longer has it), running, kept_none, or of Log.Status."""
 
     log: LogOfRun
     state: str
@@ -90,6 +90,11 @@ class LogView:
         return LineRange(self.shown.first, self.below.last) if self.below and self.shown else None
 
     @property
+    def may_change(self) -> bool:
+        """Whether it is worth to look again: the run goes on, or its log is on its way."""
+        return self.state in ("running", Log.Status.PENDING)
+
+    @property
     def jumps(self) -> list[int]:
         """Failing lines to jump to: the likeliest, in the order of the log."""
         return sorted(set(self.failing[:MOST_JUMPS]))
@@ -108,6 +113,8 @@ class LogView:
 
 def log_view(store: LogStore, log: LogOfRun, failing: tuple[int, ...], question: LogQuestion) -> LogView:
     """Read what the question asks for. A log that can't be read is a state of the panel, never an error page."""
+    if not log.status:
+        return LogView(log, "kept_none" if log.run_ended else "running", question)
     if log.status != Log.Status.STORED:
         return LogView(log, log.status, question, trouble=log.error)
     if not log.line_count:

@@ -99,15 +99,22 @@
   document.addEventListener("DOMContentLoaded", follow);
   if (document.readyState !== "loading") follow();
 
-  // A log that is on its way is asked for until it is here; a hidden page asks nothing.
-  const WAIT_MS = 5000;
-  function lookAgain() {
-    if (!document.querySelector("#log[data-pending]")) return;
-    if (document.hidden) { setTimeout(lookAgain, WAIT_MS); return; }
-    load("").then(function () {
-      if (document.querySelector("ol#log")) location.reload(); // failures came with it
-      else setTimeout(lookAgain, WAIT_MS);
-    });
+  // A log that is on its way is asked for until it is here, ever more seldom; a hidden page asks nothing.
+  const LONGEST_WAIT_MS = 60000;
+  function stateOf() {
+    const log = document.querySelector("#log[data-may-change]");
+    return log ? log.dataset.mayChange : "";
   }
-  setTimeout(lookAgain, WAIT_MS);
+  function lookAgain(waitMs) {
+    const before = stateOf();
+    if (!before) return;
+    setTimeout(function () {
+      if (document.hidden) { lookAgain(waitMs); return; }
+      load("").then(function () {
+        if (stateOf() !== before) location.reload(); // failures and verdict came with it
+        else lookAgain(Math.min(waitMs * 1.5, LONGEST_WAIT_MS));
+      });
+    }, waitMs);
+  }
+  lookAgain(5000);
 })();

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 
+from hud.models import Log
 from tests.views.test_run import PAGE, add_failure, log_files, numbered, repository, run, store_log
 
 __all__ = ["log_files", "repository", "run"]
@@ -145,6 +146,17 @@ def test_terminal_tricks_and_markup_stay_text(open_run, run):
     strange = "a[href^='javascript' i], img[src=x], svg[onload], iframe, [onmouseover]"
     assert page.locator(strange).count() == 0
     assert dialogs == []
+
+
+def test_a_log_that_comes_in_is_shown_without_a_reload_by_hand(page, live_server, run):
+    log = Log.objects.create(run=run, status="pending")
+    page.clock.install()
+    page.goto(f"{live_server.url}{PAGE}")
+    page.get_by_text("The log is on its way.").wait_for()
+    log.delete()
+    store_log(run, "here it is\n")
+    page.clock.run_for(6000)
+    page.locator("#L1").wait_for()
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
