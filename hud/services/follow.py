@@ -16,7 +16,7 @@ from hud.clients.github import GitHubClient, GitHubError, RateLimited
 from hud.core.text import storable
 from hud.models import Branch, BranchCommit, FollowRequest, Repository
 from hud.services.gather import AfterCommit, Gatherer, SameRepository
-from hud.services.poll import trouble_of
+from hud.services.poll import may_pass, trouble_of
 from hud.services.repositories import ensure_repository
 
 logger = logging.getLogger(__name__)
@@ -78,6 +78,12 @@ def back_fill(
         _Filling(request, client, after_commit, progress).run()
     except (GitHubError, SameRepository) as error:
         _put_off(request, error)
+    except Exception as error:  # whatever it is, the request must say so and not stay claimed; then it is raised on
+        _put_off(request, error)
+        raise
+    except (KeyboardInterrupt, SystemExit):
+        FollowRequest.objects.filter(pk=request.pk).update(state=FollowRequest.State.WAITING)
+        raise
     progress(request)
     return request
 
@@ -94,7 +100,7 @@ def _claim(request_id: int) -> FollowRequest | None:
 def _put_off(request: FollowRequest, error: Exception) -> None:
     failures = request.cursor.get("failures", 0) + (0 if isinstance(error, RateLimited) else 1)
     trouble = trouble_of(error, max(failures, 1))
-    may_recover = getattr(error, "transient", False) and failures < ATTEMPTS
+    may_recover = may_pass(error) and failures < ATTEMPTS
     request.state = FollowRequest.State.WAITING if may_recover else FollowRequest.State.FAILED
     request.message = trouble.sentence
     request.cursor = {**request.cursor, "failures": failures, "retry_at": trouble.retry_at.isoformat()}

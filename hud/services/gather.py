@@ -274,9 +274,10 @@ class Gatherer:
         try:
             for run in runs:
                 self._alive()
-                found = list(self._client.jobs(self.repository.full_name, run["id"]))
+                done = run.get("status") == "completed"
+                found = list(self._client.jobs(self.repository.full_name, run["id"], again=not done))
                 jobs += found
-                if run.get("status") == "completed" and all(job.get("status") == "completed" for job in found):
+                if done and all(job.get("status") == "completed" for job in found):
                     listed.append([run["id"], run.get("run_attempt") or 1])
                 if len(jobs) >= JOBS_A_BATCH:
                     self._take("rest.jobs", jobs, listed=listed)

@@ -19,6 +19,7 @@ from hud.clients.github import EmptyRepository, GitHubClient, GitHubError, RateL
 from hud.core.text import storable
 from hud.models import Branch
 from hud.services.gather import AfterCommit, Gatherer, SameRepository
+from hud.services.inbox import describe
 
 logger = logging.getLogger(__name__)
 
@@ -69,19 +70,30 @@ def poll_branch(*, branch_id: int, client: GitHubClient, after_commit: AfterComm
         try:
             _poll(gatherer)
         except (GitHubError, SameRepository) as error:
-            branch = gatherer.branch
-            failures = branch.poll_cursor.get("failures", 0) + 1
-            trouble = trouble_of(error, failures)
-            branch.poll_cursor["failures"] = failures
-            branch.poll_error, branch.poll_retry_at = trouble.sentence, trouble.retry_at
-            logger.warning("poll of %s %s: %s", branch.repository.full_name, branch.name, trouble.sentence)
+            _note_trouble(gatherer.branch, error)
+        except Exception as error:  # whatever it is, the page must say why its data is old; then it is raised on
+            _note_trouble(gatherer.branch, error)
+            raise
         else:
-            branch = gatherer.branch
-            branch.poll_cursor.pop("failures", None)
-            branch.poll_error, branch.poll_retry_at, branch.polled_at = "", None, started_at
-        told = {name: getattr(branch, name) for name in ("polled_at", "poll_error", "poll_retry_at", "poll_cursor")}
-        Branch.objects.filter(pk=branch.pk).update(**told)
+            _note_success(gatherer.branch, started_at)
     return True
+
+
+def _note_trouble(branch: Branch, error: Exception) -> None:
+    failures = branch.poll_cursor.get("failures", 0) + 1
+    trouble = trouble_of(error, failures)
+    branch.poll_cursor["failures"] = failures
+    Branch.objects.filter(pk=branch.pk).update(
+        poll_error=trouble.sentence, poll_retry_at=trouble.retry_at, poll_cursor=branch.poll_cursor
+    )
+    logger.warning("poll of %s %s: %s", branch.repository.full_name, branch.name, trouble.sentence)
+
+
+def _note_success(branch: Branch, started_at: datetime) -> None:
+    branch.poll_cursor.pop("failures", None)
+    Branch.objects.filter(pk=branch.pk).update(
+        polled_at=started_at, poll_error="", poll_retry_at=None, poll_cursor=branch.poll_cursor
+    )
 
 
 def _poll(gatherer: Gatherer) -> None:
@@ -114,9 +126,19 @@ def trouble_of(error: Exception, failures: int) -> Trouble:
     if isinstance(error, RateLimited):
         return Trouble(storable(str(error), 1000), error.until)
     wait_s = min(FIRST_RETRY_S * 2 ** min(failures - 1, 10), LONGEST_RETRY_S)
-    if not getattr(error, "transient", False):
-        wait_s = LONGEST_RETRY_S
-    return Trouble(storable(str(error), 1000), timezone.now() + timedelta(seconds=wait_s))
+    if isinstance(error, GitHubError | SameRepository):
+        sentence = str(error)
+        wait_s = wait_s if may_pass(error) else LONGEST_RETRY_S
+    else:
+        sentence = f"HUD could not take in what GitHub answered: {describe(error)}"
+    return Trouble(storable(sentence, 1000), timezone.now() + timedelta(seconds=wait_s))
+
+
+def may_pass(error: Exception) -> bool:
+    """Tell whether the same call may succeed later without anybody doing anything; a fault of ours may."""
+    if isinstance(error, GitHubError):
+        return error.transient
+    return not isinstance(error, SameRepository)
 
 
 @contextmanager

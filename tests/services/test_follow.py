@@ -206,3 +206,31 @@ class TestCommand:
 def test_back_fill_of_an_unknown_number_fails_loudly(world: World) -> None:
     with world.client() as client, pytest.raises(FollowRequest.DoesNotExist):
         back_fill(request_id=12345, client=client, after_commit=world.applied.append)
+
+
+def test_an_interrupted_back_fill_goes_on_at_once_when_started_again(busy: World) -> None:
+    request = request_follow(full_name=FULL_NAME, branch="main", commits=4)
+
+    def interrupt(row: FollowRequest) -> None:
+        if row.done == 2:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        busy.back_fill(request, interrupt)
+    assert due_requests() == [request.pk]
+    assert busy.back_fill(request).state == State.DONE
+    assert len(cells(request.repository)) == 4
+
+
+def test_a_fault_of_hud_s_own_is_told_and_tried_again_later(busy: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: object, **__: object) -> None:
+        raise ZeroDivisionError("oops")
+
+    request = request_follow(full_name=FULL_NAME, branch="main")
+    monkeypatch.setattr("hud.services.gather.apply_facts", broken)
+    with pytest.raises(ZeroDivisionError):
+        busy.back_fill(request)
+    stopped = FollowRequest.objects.get()
+    assert stopped.state == State.WAITING
+    assert "HUD could not take in what GitHub answered: ZeroDivisionError: oops" in stopped.message
+    assert due_requests() == []

@@ -142,7 +142,9 @@ class GitHubClient:
         if created is not None:
             params["created"] = f"{_iso(created[0])}..{_iso(created[1])}"
         params.update({k: v for k, v in {"branch": branch, "head_sha": head_sha, "event": event}.items() if v})
-        return self._list(_repo(full_name, "actions", "runs"), params, key="workflow_runs", conditional=True)
+        # The runs of one commit are asked for once or twice in its life: their answer is not worth keeping.
+        path = _repo(full_name, "actions", "runs")
+        return self._list(path, params, key="workflow_runs", conditional=head_sha is None)
 
     def runs_between(self, full_name: str, branch: str, start: datetime, end: datetime) -> Iterator[Json]:
         """Yield all runs of `branch` created from `start` to `end` (aware), newest first, however many there are.
@@ -169,10 +171,10 @@ class GitHubClient:
         """Return one workflow run as it was in `attempt` (from 1)."""
         return self._one(_repo(full_name, "actions", "runs", run_id, "attempts", attempt))
 
-    def jobs(self, full_name: str, run_id: int) -> Listing:
-        """List the jobs of all attempts of a workflow run."""
+    def jobs(self, full_name: str, run_id: int, *, again: bool = True) -> Listing:
+        """List the jobs of all attempts of a workflow run. `again`: it will be asked for again, so keep the answer."""
         path = _repo(full_name, "actions", "runs", run_id, "jobs")
-        return self._list(path, {"filter": "all"}, key="jobs", conditional=True)
+        return self._list(path, {"filter": "all"}, key="jobs", conditional=again)
 
     def job(self, full_name: str, job_id: int) -> Json:
         return self._one(_repo(full_name, "actions", "jobs", job_id))

@@ -1,6 +1,7 @@
 """`manage.py follow owner/name`: adds a repository, back-fills its newest commits, then polls."""
 
 import json
+import signal
 import time
 from argparse import ArgumentParser
 from contextlib import closing
@@ -45,6 +46,7 @@ class Command(BaseCommand):
             )
         except ValueError as error:
             raise CommandError(str(error)) from error
+        signal.signal(signal.SIGTERM, _interrupt)
         try:
             request = self._see_through(request)
             if request.state == FollowRequest.State.FAILED:
@@ -88,6 +90,11 @@ class Command(BaseCommand):
                     branch.refresh_from_db()
                     self.stderr.write(branch.poll_error or f"{timezone.now():%H:%M:%S} up to date")
             time.sleep(_LOOK_EVERY_S)
+
+
+def _interrupt(*_: object) -> None:
+    """End like Ctrl-C does: what is claimed is given back, so that a restart goes on at once."""
+    raise KeyboardInterrupt
 
 
 class _Bar:
