@@ -243,16 +243,22 @@ def _reverts(message: str, commit: GapCommit) -> bool:
     shas = _REVERTS_SHA.findall(message[:4000])
     if any(commit.sha.startswith(sha.lower()) for sha in shas):
         return True
-    first = message.split("\n", 1)[0]
-    title = _REVERTS_TITLE.match(first[:1000])
-    return bool(title and commit.title) and _bare(title.group(1)) == _bare(commit.title)
+    title = _reverted_title(message)
+    return bool(title and commit.title) and _bare(title) == _bare(commit.title)
+
+
+def _reverted_title(message: str) -> str:
+    """What `Revert "Speed up the join (#12)" (#15)` reverts; empty where the message is no revert."""
+    first = _NUMBERED.sub("", message.split("\n", 1)[0][:1000].strip())
+    found = _REVERTS_TITLE.match(first)
+    return found.group(1) if found else ""
 
 
 def _chance_of_flake(commits: int, rate: FlakeRate, reds: int, later: Sequence[LaterCommit]) -> float:
     """By Bayes: that all reds of the streak are chance, against that one of the commits broke the job."""
     by_chance = rate.chance ** max(1, reds)
     broken = 1 - (1 - BREAK_RATE) ** commits
-    if any(other.healed and _REVERTS_TITLE.match(other.message.split("\n", 1)[0][:1000]) for other in later):
+    if any(other.healed and _reverted_title(other.message) for other in later):
         by_chance /= 10
     return by_chance * (1 - broken) / (by_chance * (1 - broken) + broken)
 

@@ -1,0 +1,178 @@
+"""Who broke it, and which runs would tell."""
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from classifier.verdict.suspects import (
+    FlakeRate,
+    GapCommit,
+    LaterCommit,
+    plan_bisection,
+    rank_suspects,
+)
+
+TEST = "tests/store/test_join.py::test_spill"
+LINE = "FAILED tests/store/test_join.py::test_spill - assert 3 == 4"
+PLAIN = [GapCommit(f"{n:040x}", f"dev{n}", f"Change {n}", (f"other/{n}.py",)) for n in range(8)]
+
+
+def first(gap: list[GapCommit], **given: object) -> str:
+    values = {"failure_texts": [LINE], "tests": [TEST]} | given
+    return rank_suspects(gap, **values).suspects[0].sha  # type: ignore[arg-type]
+
+
+def with_files(*files: str, sha: str = "f" * 40) -> GapCommit:
+    return GapCommit(sha, "kim", "Speed up the join (#12)", files)
+
+
+@pytest.mark.parametrize(
+    ("path", "reason"),
+    [
+        ("tests/store/test_join.py", "where the failing test is"),
+        ("src/store/join.py", "which the failing test is named after"),
+        ("tests/store/conftest.py", "where the failure is"),
+    ],
+)
+def test_a_commit_that_touches_the_place_of_the_failure_comes_first(path: str, reason: str) -> None:
+    ranking = rank_suspects([*PLAIN[:3], with_files(path), *PLAIN[3:5]], [LINE], [TEST])
+    assert ranking.suspects[0].sha == "f" * 40
+    assert reason in ranking.suspects[0].reasons[0]
+    assert "f" * 10 in ranking.reason
+
+
+def test_a_file_that_the_error_names_counts_from_its_end() -> None:
+    gap = [*PLAIN, with_files("src/net/tls.cc")]
+    text = "/build/work/src/net/tls.cc:120:9: error: unknown identifier"
+    assert first([gap[-1], *PLAIN], failure_texts=[text], tests=[]) == "f" * 40
+
+
+def test_a_java_test_is_found_by_its_class() -> None:
+    commit = with_files("server/src/main/java/org/example/Leader.java")
+    tests = ["org.example.server.TestLeader.testStepDown"]
+    assert first([commit, *PLAIN], failure_texts=[], tests=tests) == "f" * 40
+
+
+def test_a_reverted_commit_is_nearly_convicted() -> None:
+    by_sha = LaterCommit("a" * 40, message=f"Back it out\n\nThis reverts commit {PLAIN[2].sha}.", healed=True)
+    by_title = LaterCommit("a" * 40, message='Revert "Change 2 (#7)" (#9)')
+    for later in (by_sha, by_title):
+        suspect = rank_suspects(PLAIN, [LINE], [TEST], [later]).suspects[0]
+        assert suspect.sha == PLAIN[2].sha
+        assert "reverted" in suspect.reasons[0]
+        assert suspect.probability > 0.5
+
+
+def test_an_author_who_comes_back_to_the_files_is_suspect() -> None:
+    later = LaterCommit("a" * 40, "dev4", "Fix the fix", ("other/4.py", "x.py"))
+    assert first(PLAIN, later=[later]) == PLAIN[4].sha
+
+
+def test_prose_is_hardly_suspect() -> None:
+    ranking = rank_suspects(
+        [with_files("docs/a.md", "README"), with_files("LICENSE", "b.rst", sha="e" * 40), PLAIN[0]], [], []
+    )
+    assert ranking.suspects[0].sha in (PLAIN[0].sha, "f" * 40)
+    assert ranking.suspects[-1].sha == "e" * 40
+
+
+def test_a_sibling_that_failed_earlier_clears_what_came_after() -> None:
+    gap = [PLAIN[0], GapCommit("b" * 40, sibling="red"), PLAIN[1], PLAIN[2]]
+    ranked = [suspect.sha for suspect in rank_suspects(gap, [], []).suspects]
+    assert set(ranked[:2]) == {PLAIN[0].sha, "b" * 40}
+
+
+def test_a_sibling_that_passed_speaks_for_what_came_after() -> None:
+    gap = [PLAIN[0], GapCommit("b" * 40, sibling="green"), PLAIN[1]]
+    assert first(gap) == PLAIN[1].sha
+
+
+def test_without_a_clue_all_are_alike_and_the_first_bad_is_named_first() -> None:
+    ranking = rank_suspects(PLAIN, [], [])
+    assert ranking.suspects[0].sha == PLAIN[-1].sha
+    assert len({round(suspect.probability, 9) for suspect in ranking.suspects}) == 1
+
+
+def test_the_only_commit_of_a_gap_is_the_culprit_unless_the_job_flakes() -> None:
+    sure = rank_suspects(PLAIN[:1], [LINE], [TEST], flake_rate=FlakeRate(0, 2000), reds=3)
+    assert sure.suspects[0].probability > 0.95
+    assert "almost surely" in sure.reason
+    flaky = rank_suspects(PLAIN[:1], [LINE], [TEST], flake_rate=FlakeRate(60, 200))
+    assert flaky.chance > 0.9
+    assert "nobody broke it" in flaky.reason
+
+
+def test_more_reds_in_a_row_leave_less_to_chance() -> None:
+    chances = [rank_suspects(PLAIN, [], [], flake_rate=FlakeRate(20, 100), reds=reds).chance for reds in (1, 2, 5)]
+    assert chances == sorted(chances, reverse=True)
+    assert chances[-1] < 0.05
+
+
+def test_an_empty_gap_accuses_nobody() -> None:
+    ranking = rank_suspects([], [LINE])
+    assert ranking.suspects == ()
+    assert ranking.chance == 1
+
+
+@settings(derandomize=True, deadline=None)
+@given(
+    st.lists(
+        st.builds(
+            GapCommit,
+            st.text("0123456789abcdef", min_size=40, max_size=40),
+            st.sampled_from(["ann", "bob", None]),
+            st.sampled_from(["", "A", "B (#2)"]),
+            st.sampled_from([None, (), ("a.md",), ("tests/store/test_join.py",), ("join.c", "x/y.py")]),
+            st.sampled_from([None, "red", "green"]),
+        ),
+        max_size=9,
+        unique_by=lambda commit: commit.sha,
+    ),
+    st.integers(0, 40),
+    st.integers(1, 6),
+)
+def test_probabilities_add_up_to_one(gap: list[GapCommit], flips: int, reds: int) -> None:
+    ranking = rank_suspects(gap, [LINE], [TEST], flake_rate=FlakeRate(flips, 40), reds=reds)
+    assert ranking.chance + sum(suspect.probability for suspect in ranking.suspects) == pytest.approx(1)
+    assert all(suspect.reasons for suspect in ranking.suspects)
+
+
+def test_a_gap_of_equals_is_halved() -> None:
+    plan = plan_bisection(PLAIN, rank_suspects(PLAIN, [], []), ["ci / unit"])
+    assert plan.jobs == ("ci / unit",)
+    assert plan.commits == (PLAIN[3].sha,)
+    assert plan.rounds == 3
+
+
+def test_several_runs_at_once_take_fewer_rounds() -> None:
+    plan = plan_bisection(PLAIN, rank_suspects(PLAIN, [], []), ["ci / unit"], at_once=3)
+    assert plan.commits == (PLAIN[1].sha, PLAIN[3].sha, PLAIN[5].sha)
+    assert plan.rounds == 2
+    assert plan_bisection(PLAIN, rank_suspects(PLAIN, [], []), ["ci / unit"], at_once=99).rounds == 1
+
+
+def test_the_first_run_parts_the_likely_from_the_rest() -> None:
+    gap = [*PLAIN[:6], with_files("tests/store/test_join.py"), PLAIN[7]]
+    plan = plan_bisection(gap, rank_suspects(gap, [LINE], [TEST]), ["ci / unit"])
+    assert plan.commits[0] in (gap[5].sha, gap[6].sha)
+
+
+def test_a_gap_of_one_commit_needs_no_run() -> None:
+    plan = plan_bisection(PLAIN[:1], rank_suspects(PLAIN[:1], [], []), ["ci / unit"])
+    assert plan.commits == ()
+    assert plan.rounds == 0
+
+
+def test_a_job_that_fails_by_chance_is_run_more_often() -> None:
+    ranking = rank_suspects(PLAIN, [], [])
+    assert plan_bisection(PLAIN, ranking, ["j"], flake_rate=FlakeRate(0, 500)).repeats == 1
+    assert plan_bisection(PLAIN, ranking, ["j"], flake_rate=FlakeRate(50, 200)).repeats == 3
+
+
+@given(st.integers(2, 40), st.integers(1, 4))
+def test_a_plan_never_runs_the_commit_that_is_known_to_be_red(commits: int, at_once: int) -> None:
+    gap = [GapCommit(f"{n:040x}") for n in range(commits)]
+    plan = plan_bisection(gap, rank_suspects(gap, [], []), ["j"], at_once)
+    assert gap[-1].sha not in plan.commits
+    assert 1 <= len(plan.commits) <= at_once
+    assert plan.rounds <= commits - 1
