@@ -60,13 +60,15 @@ def _explains(cause: Hit, echo: Hit) -> bool:
 
 
 def _told_apart(weighed: Iterable[Weighed]) -> list[Weighed]:
-    """One hit per rule and signature: the first, or the last where the rule says so."""
+    """One hit per rule and signature: the first (also of several attempts that failed alike), or the last where the rule says so."""
     kept: dict[str, Weighed] = {}
     for weight, hit in weighed:
         key = signature_of(hit.rule.name, hit.captures)
         known = kept.get(key)
-        if known is None or weight < known[0] or (weight == known[0] and hit.rule.pick == "last"):
+        if known is None or (weight, known[0]) == (0, 2) or (weight == known[0] and hit.rule.pick == "last"):
             kept[key] = (weight, hit)
+        elif weight < known[0]:
+            kept[key] = (weight, known[1])
     return list(kept.values())
 
 
