@@ -96,6 +96,19 @@
 
   addEventListener("hashchange", follow);
   document.addEventListener("htmx:afterSettle", markFound);
+
+  // Lines that come in above push nothing down that is being read.
+  let kept = null;
+  document.addEventListener("htmx:beforeSwap", function (event) {
+    kept = null;
+    if (event.detail.target.id !== "log-above") return;
+    const line = event.detail.target.nextElementSibling;
+    if (line) kept = { line: line, top: line.getBoundingClientRect().top };
+  });
+  document.addEventListener("htmx:afterSwap", function () {
+    if (kept) scrollBy({ top: kept.line.getBoundingClientRect().top - kept.top, behavior: "instant" });
+    kept = null;
+  });
   document.addEventListener("DOMContentLoaded", follow);
   if (document.readyState !== "loading") follow();
 

@@ -71,8 +71,11 @@ def test_a_failure_leads_to_its_line_and_back_returns(open_run):
 
 def test_more_lines_come_in_above_and_below(open_run):
     page = open_run(numbered(5000), 4000)
+    page.evaluate("scrollTo(0, document.getElementById('log-above').getBoundingClientRect().top + scrollY - 100)")
+    before = page.locator("#L4000").bounding_box()["y"]
     page.locator("#log-above a").first.click()
     page.locator("#L3784").wait_for()
+    assert abs(page.locator("#L4000").bounding_box()["y"] - before) < 60, "what one reads stays where it is"
     page.locator("#log-below a").first.click()
     page.locator("#L4234").wait_for()
     numbers = page.eval_on_selector_all("#log .row", "rows => rows.map(row => Number(row.id.slice(1)))")
