@@ -10,8 +10,9 @@ import asyncio
 from collections.abc import AsyncIterator
 
 from asgiref.sync import sync_to_async
+from django.core.handlers.asgi import ASGIRequest
 from django.db import connections
-from django.http import HttpRequest, HttpResponse, JsonResponse, StreamingHttpResponse
+from django.http import HttpRequest, HttpResponse, HttpResponseBase, JsonResponse, StreamingHttpResponse
 from django.template.loader import render_to_string
 from django.views.decorators.http import require_safe
 
@@ -30,10 +31,18 @@ SUBSCRIBE_LIMIT_S = 5.0
 _MOST_DIGESTS = 1000
 
 
-async def live(request: HttpRequest, owner: str, name: str, branch: str) -> StreamingHttpResponse:
-    """Server-sent events: `changed` with the branch's version, first the present one, then each newer one."""
+async def live(request: HttpRequest, owner: str, name: str, branch: str) -> HttpResponseBase:
+    """Server-sent events: `changed` with the branch's version, first the present one, then each newer one.
+
+    Under a WSGI server, where an open stream would hold a thread, it answers once and lets the page ask again.
+    """
     branch_id = await sync_to_async(_branch_id)(owner, name, branch)
-    response = StreamingHttpResponse(_events(branch_id), content_type="text/event-stream")
+    response: HttpResponseBase
+    if isinstance(request, ASGIRequest):
+        response = StreamingHttpResponse(_events(branch_id), content_type="text/event-stream")
+    else:
+        once = b"retry: 10000\n\n" + _event(await sync_to_async(_version)(branch_id))
+        response = HttpResponse(once, content_type="text/event-stream")
     response["Cache-Control"] = "no-cache, no-transform"
     response["X-Accel-Buffering"] = "no"
     response["Content-Encoding"] = "identity"  # compressing would hold events back
@@ -51,12 +60,16 @@ async def _events(branch_id: int) -> AsyncIterator[bytes]:
                 version = await sync_to_async(_version)(branch_id)
                 if version != told:
                     told = version
-                    yield b"event: changed\ndata: %d\n\n" % version
+                    yield _event(version)
                 while not await viewer.news(HEARTBEAT_S):
                     yield b": still here\n\n"
                 await asyncio.sleep(TOGETHER_S)
     except TooManyViewersError:
         yield b"retry: 60000\nevent: full\ndata: 0\n\n"
+
+
+def _event(version: int) -> bytes:
+    return b"event: changed\ndata: %d\n\n" % version
 
 
 def _branch_id(owner: str, name: str, branch: str) -> int:
