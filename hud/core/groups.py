@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 import re2
 
@@ -66,6 +67,12 @@ def group_columns(columns: Iterable[ColumnName], rules: Sequence[Rule]) -> list[
     In a group the start of a workflow comes first, then jobs by name with numbers in numerical order, so that the
     shards of a job stand side by side. The order of `columns` does not matter.
     """
+    return list(_grouped(tuple(columns), tuple(rules)))
+
+
+@lru_cache(maxsize=256)
+def _grouped(columns: tuple[ColumnName, ...], rules: tuple[Rule, ...]) -> tuple[Group, ...]:
+    """Remembered, because the pages of a branch show the same columns again and again."""
     matcher = _Matcher(rules)
     members: dict[str, list[ColumnName]] = {}
     for column in columns:
@@ -73,7 +80,7 @@ def group_columns(columns: Iterable[ColumnName], rules: Sequence[Rule]) -> list[
     ranks = {rule.group: rank for rank, rule in reversed(list(enumerate(rules)))}
     last = len(rules)
     ordered = sorted(members, key=lambda name: (ranks.get(name, last), natural_key(name), name))
-    return [Group(name, tuple(sorted(members[name], key=_column_key))) for name in ordered]
+    return tuple(Group(name, tuple(sorted(members[name], key=_column_key))) for name in ordered)
 
 
 def _column_key(column: ColumnName) -> tuple[object, ...]:

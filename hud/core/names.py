@@ -4,11 +4,14 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 _CHUNKS = re.compile(r"(\d+)")
 _PARENTHESES = re.compile(r"^(?P<base>.*?)\s*(?P<inside>\([^()]*\))\s*$", re.DOTALL)
 _ELLIPSIS = "…"
 _WORKFLOWS_FOLDER = ".github/workflows/"
+_KEPT = 32_768
+"""Names whose sort key and label are remembered: every page shows the same jobs again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +72,7 @@ def _with_file(column: ColumnName) -> str:
     return f"{column.full} [{file}]" if file else column.full
 
 
+@lru_cache(maxsize=_KEPT)
 def natural_key(name: str) -> tuple[tuple[int, int, str], ...]:
     """Return a key that sorts "shard 2" before "shard 10" and ignores case."""
     parts = _CHUNKS.split(name.casefold())
@@ -86,6 +90,7 @@ def short_labels(names: Sequence[str], limit: int) -> list[str]:
     return [name if counts[label] > 1 else label for name, label in zip(names, labels, strict=True)]
 
 
+@lru_cache(maxsize=_KEPT)
 def short_label(name: str, limit: int) -> str:
     """Return `name` cut to `limit` characters, in the middle, with its parenthesised end kept if it fits."""
     if len(name) <= limit:

@@ -29,7 +29,7 @@ from hud.core.groups import Group, GroupLook, group_look
 from hud.core.names import short_labels
 from hud.core.terminal import safe_text
 from hud.models import Branch
-from hud.queries.grid import GridJob, GridPage, GridRow
+from hud.queries.grid import GridPage, GridRow
 from hud.templatetags.hud import time_element
 
 UNIT_PX = 18
@@ -112,7 +112,8 @@ def _head(page: GridPage, view: GridView, addresses: Addresses) -> Iterator[str]
         target = addresses.page + escape(view.toggled(group.name, shown))
         if view.is_open(group.name):
             yield _open_head(group, target)
-            yield from _job_heads(group, page.jobs, addresses)
+            jobs = (page.jobs[column.column] for column in group.columns)
+            yield _job_heads(group, tuple((job.display, job.job_id) for job in jobs), addresses)
         else:
             yield _folded_head(group, target)
     yield "</tr>"
@@ -137,17 +138,24 @@ def _folded_head(group: Group, target: str) -> str:
     )
 
 
-def _job_heads(group: Group, jobs: dict[int, GridJob], addresses: Addresses) -> Iterator[str]:
-    """Yield the heads of the group's jobs. The label leaves out the workflow where the group is named after it."""
-    labels = [safe_text(c.plain if c.group_name == group.name else jobs[c.column].display) for c in group.columns]
-    last = len(labels) - 1
-    for i, (column, label) in enumerate(zip(group.columns, short_labels(labels, LONGEST_LABEL), strict=True)):
-        job = jobs[column.column]
-        yield (
-            f'<th{" class=last" if i == last else ""} data-job="{escape(safe_text(job.display))}"'
-            f' data-column="{column.column}" scope="col">'
-            f'<a href="{addresses.base}/job/{job.job_id}{addresses.on_branch}"><bdi>{escape(label)}</bdi></a></th>'
+@lru_cache(maxsize=256)
+def _job_heads(group: Group, jobs: tuple[tuple[str, int], ...], addresses: Addresses) -> str:
+    """Return the heads of the group's jobs (display name, id); remembered, as every page of a branch has the same.
+
+    The label leaves out the workflow where the group is named after it.
+    """
+    labels = [
+        safe_text(column.plain if column.group_name == group.name else display)
+        for column, (display, _) in zip(group.columns, jobs, strict=True)
+    ]
+    heads = [
+        f' data-job="{escape(safe_text(display))}" data-column="{column.column}" scope="col">'
+        f'<a href="{addresses.base}/job/{job_id}{addresses.on_branch}"><bdi>{escape(label)}</bdi></a></th>'
+        for column, (display, job_id), label in zip(
+            group.columns, jobs, short_labels(labels, LONGEST_LABEL), strict=True
         )
+    ]
+    return "".join(f"<th{head}" for head in heads[:-1]) + f"<th class=last{heads[-1]}"
 
 
 # ── Rows ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -210,7 +218,7 @@ def _open_cells(characters: str, columns: Sequence[int], marks: dict[int, str], 
     def element(match: re.Match[str]) -> str:
         column = columns[match.start()]
         before, after = _cell_parts(match[0], marks.get(column, ""))
-        return f"{before}{column}{after[0]}{cell_base}{column}{after[1]}" if after[1] else before + after[0]
+        return f"{before}{cell_base}{column}{after}" if after else before
 
     return _NOT_PLAIN.sub(element, characters.replace(PLAIN_SUCCESS, DOT))
 
@@ -224,19 +232,20 @@ def _with_gaps(characters: str, columns: Sequence[int], marks: dict[int, str]) -
 
 
 @lru_cache(maxsize=2048)
-def _cell_parts(character: str, mark: str) -> tuple[str, tuple[str, str]]:
-    """Return the pieces of a cell's element: up to the column, up to the address, and the rest.
+def _cell_parts(character: str, mark: str) -> tuple[str, str]:
+    """Return the pieces of a cell's element: up to its address, and the rest. The address alone names the column:
+    a second number in each cell is a quarter of the compressed page.
 
-    An absent cell in a bar is no link: its element is the first two pieces, the last one is empty.
+    An absent cell in a bar is no link: its element is the first piece, the other one is empty.
     """
     if character == _GAP:
-        return '<i data-cell data-state="absent" data-gap>', ("</i>", "")
+        return '<i data-cell data-state="absent" data-gap></i>', ""
     look = LOOKS.get(character, _UNKNOWN_LOOK)
     failing = look.state in FAILING
     attributes = _attributes(look, mark if failing else "", bool(mark) and not failing)
     sign = glyph(look, mark if failing else "")
     words = cell_words(look) + (", several runs" if look.several else "")
-    return '<a data-cell="', (f'"{attributes} aria-label="{words}" href="', f'">{sign}</a>')
+    return f'<a data-cell{attributes} aria-label="{words}" href="', f'">{sign}</a>'
 
 
 def _attributes(look: CellLook, streak: str, gap: bool) -> str:
