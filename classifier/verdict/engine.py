@@ -43,15 +43,6 @@ BLOCKING: frozenset[Label] = frozenset({"regression", "infra", "unknown", "cance
 # The least lenient finding of a run's failures is the run's verdict.
 _SEVERITY: tuple[Label, ...] = ("regression", "unknown", "infra", "broken_trunk", "flaky")
 
-_KIND_OF_CATEGORY: dict[str, jobs.Kind] = {
-    "build": "build",
-    "lint": "lint",
-    "docs": "docs",
-    "compatibility": "compatibility",
-    "config": "sanity",
-}
-"""A compile error in a test job is a compile error: it does not come and go."""
-
 
 def decide(scenario: Scenario, kinds: jobs.JobKinds = jobs.DEFAULT) -> Verdict:
     """The verdict of the scenario's run. Never fails on a scenario; the order of its lists never matters."""
@@ -82,16 +73,26 @@ class _Decision:
         return any(self._is_later(one) for one in self.passed)
 
     def verdict(self) -> Verdict:
+        return (
+            self._without_result()
+            or self._switched_off()
+            or self._without_cause()
+            or self._infra()
+            or self._of_failures()
+        )
+
+    # Answers that need no neighbours
+
+    def _without_result(self) -> Verdict | None:
+        """The run did not fail, or not yet, or was stopped. A job that is switched off blocks in no state."""
         conclusion = self.run.conclusion
+        if conclusion in FAILED_CONCLUSIONS:
+            return None
         if conclusion in STOPPED_CONCLUSIONS:
             return self._cancelled("The run was stopped before it gave a result.")
         if conclusion in PENDING_CONCLUSIONS:
-            return Verdict("unknown", True, "wait", "The run has not ended yet.", 1.0)
-        if conclusion not in FAILED_CONCLUSIONS:
-            return Verdict("unknown", False, "ignore", f"The run did not fail, it ended as {conclusion[:40]}.", 1.0)
-        return self._switched_off() or self._without_cause() or self._infra() or self._of_failures()
-
-    # Answers that need no neighbours
+            return Verdict("unknown", self._switched_off() is None, "wait", "The run has not ended yet.", 1.0)
+        return Verdict("unknown", False, "ignore", f"The run did not fail, it ended as {conclusion[:40]}.", 1.0)
 
     def _switched_off(self) -> Verdict | None:
         family = jobs.family_of(self.run.job)
@@ -125,11 +126,13 @@ class _Decision:
         return self._say("unknown", f"{reason} The same code also passed.", 0.5, self._passed_ids())
 
     def _cancelled(self, reason: str) -> Verdict:
-        newer = [one for one in self.attempts if self._is_later(one) and (one.is_green or one.is_red)]
-        if not newer:
-            return self._say("cancelled", f"{reason} It gives no signal.", 0.8)
-        ids = tuple(sorted(one.id for one in newer))
-        return Verdict("cancelled", False, "ignore", f"{reason} A newer attempt took its place.", 0.95, ids)
+        newer = {one.id for one in self.attempts if self._is_later(one) and one.is_red}
+        if self.passed or newer:
+            ids = tuple(sorted({*self._passed_ids(), *newer}))
+            return Verdict("cancelled", False, "ignore", f"{reason} Another attempt took its place.", 0.95, ids)
+        if self._switched_off() is not None:
+            return Verdict("cancelled", False, "ignore", f"{reason} The job is switched off for this change.", 0.9)
+        return self._say("cancelled", f"{reason} It gives no signal.", 0.8)
 
     def _infra(self) -> Verdict | None:
         primary = self.run.causes[0]
@@ -221,10 +224,7 @@ class _Decision:
         )
 
     def _kind(self, failure: Failure | None) -> jobs.Kind:
-        kind = self.kinds.kind_of(self.run.job)
-        if failure is None or kind != "test":
-            return kind
-        return _KIND_OF_CATEGORY.get(failure.category, "test")
+        return self.kinds.kind_of_failure(self.run.job, failure.category if failure else None)
 
     def _is_unstable(self, job: str) -> bool:
         return jobs.family_of(job) in self.unstable or "unstable" in jobs.parse(job).config
@@ -249,19 +249,19 @@ class _Decision:
         limit = self.scenario.settings.max_excused
         if verdict.label not in EXCUSES or self.passed_later:
             return verdict
-        excused = 1 + self._excused_siblings(failures)
+        siblings = self._failing_siblings()
+        if len(siblings) < limit:
+            return verdict
+        excused = 1 + sum(self._is_excused(runs, failures) for runs in siblings)
         if excused <= limit:
             return verdict
         reason = f"{verdict.reason} But {excused} failures of this change would be excused, and {limit} may be."
         return replace(verdict, blocks_merge=True, reason=reason)
 
-    def _excused_siblings(self, failures: tuple[Failure, ...]) -> int:
-        """The other failing jobs of this change that would be excused as well, as far as this evidence tells: those
-        that failed in the same ways, and those whose own runs on the base excuse them."""
-        return sum(
-            any(all(is_covered(failure, one) for failure in failures) or self._would_be_excused(one) for one in runs)
-            for runs in self._failing_siblings()
-        )
+    def _is_excused(self, runs: list[Run], failures: tuple[Failure, ...]) -> bool:
+        """Another failing job of this change that would be excused as well, as far as this evidence tells: it failed in
+        the same ways, or its own runs on the base excuse it."""
+        return any(all(is_covered(failure, one) for failure in failures) or self._would_be_excused(one) for one in runs)
 
     def _failing_siblings(self) -> list[list[Run]]:
         """The red runs of each other job and shard of this change; unstable jobs and those with a pass are left out."""
@@ -277,8 +277,8 @@ class _Decision:
         ]
 
     def _would_be_excused(self, sibling: Run) -> bool:
-        """The sibling's own verdict, from the evidence of this scenario (which is gathered for another job)."""
-        scenario = replace(self.scenario, run=sibling, same_commit=(), same_change=())
+        """The sibling's own verdict, from base and declarations; the other evidence was gathered for this job."""
+        scenario = replace(self.scenario, run=sibling, same_commit=(), same_change=(), trunk=(), elsewhere=())
         return _Decision(scenario, self.kinds).verdict().label in EXCUSES
 
 

@@ -19,6 +19,15 @@ KINDS: frozenset[str] = frozenset(get_args(Kind))
 
 NEVER_FLAKY_KINDS: frozenset[str] = KINDS - {"test"}
 
+KIND_OF_CATEGORY: dict[str, Kind] = {
+    "build": "build",
+    "lint": "lint",
+    "docs": "docs",
+    "compatibility": "compatibility",
+    "config": "sanity",
+}
+"""Categories of failures that are a check's whatever job they are found in."""
+
 _NUMBER = re2.compile(r"^[0-9]{1,4}$")
 _SHARD_WORD = re2.compile(r"(?i)^(?:shard|part|group|split|chunk)?[ #:=-]*([0-9]{1,4}) ?(?:/|of) ?([0-9]{1,4})$")
 _MOVED_RUNNER = re2.compile(r"^lf\.(?:c\.)?")
@@ -183,6 +192,12 @@ class JobKinds:
         if len(self._known) < _KNOWN_LIMIT:
             self._known[family] = kind
         return kind
+
+    def kind_of_failure(self, name: str, category: str | None) -> Kind:
+        """The kind of the job, sharpened by the failure's category: a compile error in a test job is a compile error,
+        it does not come and go."""
+        kind = self.kind_of(name)
+        return KIND_OF_CATEGORY.get(category or "", kind) if kind == "test" else kind
 
 
 def _pattern(kind: str, text: str) -> KindPattern:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Literal
 
@@ -91,29 +91,21 @@ class Timeline:
 
     def __init__(self, scenario: Scenario, is_unstable: Callable[[str], bool]) -> None:
         """`is_unstable(job)`: people declared it so; such a sibling proves nothing."""
-        run = scenario.run
-        self._job = run.job
-        base = scenario.base
-        base_commit = _base_commit(scenario)
-        known = {one.id: one for one in scenario.trunk}
-        for one in base.runs if base else ():
-            known.setdefault(one.id, one)
-        self.is_on_trunk = bool(run.commit) and any(one.commit == run.commit for one in scenario.trunk)
-        commits: dict[str, list[Run]] = {}
-        base_ids = {one.id for one in base.runs} if base else set()
-        for one in known.values():
-            commit = one.commit or (base_commit if one.id in base_ids else None)
-            if commit != run.commit:
-                commits.setdefault(commit or f"of run {one.id}", []).append(one)
-        if base_commit:
-            commits.setdefault(base_commit, [])
-        found = [self._commit(sha, runs, is_unstable) for sha, runs in commits.items()]
-        self.base = next((one for one in found if base_commit and one.commit == base_commit), None)
-        if self.base and self.base.at is None and base:
-            self.base = TrunkCommit(self.base.commit, base.committed_at, self.base.runs, self.base.siblings)
-        others = [one for one in found if not (base_commit and one.commit == base_commit)]
-        self.undated = tuple(one for one in others if one.at is None)
-        self._dated = sorted((one for one in others if one.at is not None), key=_order)
+        self._job = scenario.run.job
+        self._states: dict[tuple[str, Failure], State] = {}
+        sha = scenario.run.commit
+        self.is_on_trunk = bool(sha) and any(one.commit == sha for one in scenario.trunk)
+        base_sha = _base_commit(scenario)
+        found = {
+            commit: self._commit(commit, runs, is_unstable) for commit, runs in _by_commit(scenario, base_sha).items()
+        }
+        self.base = found.pop(base_sha, None) if base_sha else None
+        if self.base and self.base.at is None and scenario.base:
+            self.base = replace(self.base, at=scenario.base.committed_at)
+        self.undated = tuple(one for one in found.values() if one.at is None)
+        self._dated = sorted((one for one in found.values() if one.at is not None), key=_order)
+        self.commits = sorted([*self._dated, *([self.base] if self.base and self.base.at else [])], key=_order)
+        """All commits whose place is known, oldest first."""
 
     def _commit(self, sha: str, runs: list[Run], is_unstable: Callable[[str], bool]) -> TrunkCommit:
         times = [at for at in (run.seen_at for run in runs) if at is not None]
@@ -134,15 +126,22 @@ class Timeline:
         edge = self.base.at if self.base else None
         return [one for one in self._dated if edge is not None and one.at is not None and one.at > edge]
 
-    @property
-    def commits(self) -> list[TrunkCommit]:
-        """All commits whose place is known, oldest first."""
-        if self.base is None or self.base.at is None:
-            return list(self._dated)
-        return sorted([*self._dated, self.base], key=_order)
-
     def state(self, commit: TrunkCommit, failure: Failure) -> State:
-        return commit.state(failure, self._job)
+        key = commit.commit, failure
+        if key not in self._states:
+            self._states[key] = commit.state(failure, self._job)
+        return self._states[key]
+
+
+def _by_commit(scenario: Scenario, base_sha: str | None) -> dict[str, list[Run]]:
+    """The runs of base and trunk, each once, without those of the run's own commit. The base is there in any case."""
+    at_base = {one.id: one for one in scenario.base.runs} if scenario.base else {}
+    commits: dict[str, list[Run]] = {base_sha: []} if base_sha else {}
+    for one in ({one.id: one for one in scenario.trunk} | at_base).values():
+        commit = one.commit or (base_sha if one.id in at_base else None) or f"of run {one.id}"
+        if commit != scenario.run.commit:
+            commits.setdefault(commit, []).append(one)
+    return commits
 
 
 def _base_commit(scenario: Scenario) -> str | None:

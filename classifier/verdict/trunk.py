@@ -111,9 +111,9 @@ def _healed(cell: TrunkCell, kinds: jobs.JobKinds) -> TrunkVerdict:
         return TrunkVerdict(None, "The job passed.", 1.0)
     if is_infra(cell.category):
         return TrunkVerdict("infra", f"Infrastructure failed ({cell.category}); another attempt passed.", 0.9)
-    kind = kinds.kind_of(cell.job)
+    kind = kinds.kind_of_failure(cell.job, cell.category)
     if kind in jobs.NEVER_FLAKY_KINDS:
-        return TrunkVerdict(None, f"Failed and passed on the same commit; a {kind} job is never called flaky.", 0.5)
+        return TrunkVerdict(None, f"Failed and passed on the same commit; a {kind} failure is never called flaky.", 0.5)
     if cell.generic or not cell.signature:
         return TrunkVerdict("flaky", "The same commit also passed; what failed before is not known.", 0.6)
     return TrunkVerdict("flaky", "The same commit also passed.", 0.9)

@@ -555,6 +555,28 @@ def a_test_that_flipped_once_is_not_known_to_flip() -> s.Json:
     )
 
 
+@case("declared", expect("cancelled", False, "ignore"))
+def an_unstable_job_that_was_stopped_blocks_nothing() -> s.Json:
+    """Switched off is switched off, in any state."""
+    judged = s.mine([s.stopped()], conclusion="cancelled")
+    return s.scene(judged, declared={"unstable_jobs": ["pull / linux-noble / test (default)"]})
+
+
+# Cancelled
+
+
+@case("cancelled", expect("cancelled", [True, False], "rerun"))
+def a_stopped_run_gives_no_signal() -> s.Json:
+    """Nothing else ran."""
+    return s.scene(s.mine([s.stopped()], conclusion="cancelled"))
+
+
+@case("cancelled", expect("cancelled", False, "ignore"))
+def a_stopped_run_after_a_pass_takes_nothing_back() -> s.Json:
+    """The pass came first, and stands."""
+    return s.scene(s.mine([s.stopped()], conclusion="cancelled"), same_commit=[s.attempt(hours=0.5)])
+
+
 # How many may be excused
 
 

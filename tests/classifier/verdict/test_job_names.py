@@ -63,7 +63,7 @@ def test_a_sibling_differs_in_environment_or_configuration_but_not_in_both() -> 
         ("docs", ["docs / build (html)", "linux-docs / build-docs-python", "javadoc", "ci / basic (docs)"]),
         ("compatibility", ["pull / x / test (backwards_compat, 1, 1, r)", "bc_linter", "api-compat"]),
         ("sanity", ["pr-sanity-checks", "Check labels / Check labels", "ci / .github/workflows/ci.yml"]),
-        ("test", ["pull / linux-split-build / test (default, 1, 2, r)", "ci / unit (server)", "Build and test (ubuntu)"]),
+        ("test", ["pull / linux-split-build / test (default, 1, 2, r)", "Build and test (ubuntu)"]),
         ("test", ["wheels / cp312", "unit-black-box", "splint", "pull / x / test (docs_test, 1, 1, r)"]),
     ],
 )  # fmt: skip

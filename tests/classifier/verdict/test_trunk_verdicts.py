@@ -81,6 +81,10 @@ def test_a_check_that_passed_on_the_same_commit_is_never_flaky(job: str) -> None
     assert labels(red("A", "build", state="success", flaky=True, job=job)) == [None]
 
 
+def test_a_compile_error_in_a_test_job_is_never_flaky() -> None:
+    assert labels(red("A", "build", state="success", flaky=True)) == [None]
+
+
 def test_infrastructure_that_a_rerun_settled_stays_infrastructure() -> None:
     assert labels(red("disk", "infra_disk", state="success", flaky=True)) == ["infra"]
 
