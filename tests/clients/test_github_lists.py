@@ -3,9 +3,11 @@
 from collections.abc import Callable
 from datetime import UTC, datetime
 from itertools import pairwise
+from typing import Any
 
-import httpx
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from hud.clients.github import (
     BadAnswer,
@@ -311,6 +313,14 @@ class TestFirstParents:
         listed = [commit("c", "b"), commit("a"), commit("b", "a")]
         assert [c["sha"] for c in first_parents(iter(listed))] == ["c", "b", "a"]
 
+    @given(
+        st.permutations(
+            [commit("m", "t2", "s2"), commit("s2", "t1"), commit("t2", "t1"), commit("t1", "t0"), commit("t0")]
+        )
+    )
+    def test_the_trunk_is_the_same_in_whatever_order_commits_come(self, listed: list[dict[str, Any]]) -> None:
+        assert [c["sha"] for c in first_parents(iter(listed), "m")] == ["m", "t2", "t1", "t0"]
+
     def test_it_ends_where_the_list_ends(self) -> None:
         assert [c["sha"] for c in first_parents(iter([commit("c", "b")]))] == ["c"]
 
@@ -318,6 +328,5 @@ class TestFirstParents:
 def test_the_client_is_a_context(github: FakeGitHub, kestrel: FakeRepository, connect: Connect) -> None:
     with connect() as client:
         client.repository(REPO)
-    with pytest.raises(RuntimeError):
+    with pytest.raises(RuntimeError, match="closed"):
         client.repository(REPO)
-    assert isinstance(httpx.URL(github.url), httpx.URL)

@@ -12,6 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from hud.clients.github import (
     BadAnswer,
@@ -24,7 +26,7 @@ from hud.clients.github import (
     TimeLimits,
     Unavailable,
 )
-from hud.clients.github.logs import CHUNK_BYTES
+from hud.clients.github.logs import CHUNK_BYTES, inflated
 from tests.clients.conftest import TOKEN, Clock
 from tests.fakes.github import BlobHost, FakeGitHub, FakeRepository, Scripted, recorded_repository
 
@@ -213,6 +215,17 @@ def test_a_gzip_file_is_recognised_without_a_header_even_when_joined(
 ) -> None:
     blob_says(gzip.compress(LOG) + gzip.compress(b"more\n") + b"\0" * 100)
     assert read(client) == LOG + b"more\n"
+
+
+@given(
+    st.lists(st.binary(max_size=2000), max_size=4), st.integers(1, 50), st.sampled_from([gzip.compress, zlib.compress])
+)
+def test_however_a_packed_log_is_cut_into_pieces_it_comes_out_whole(
+    parts: list[bytes], size: int, pack: Callable[[bytes], bytes]
+) -> None:
+    packed = b"".join(map(gzip.compress, parts)) if pack is gzip.compress else pack(b"".join(parts))
+    cut = [packed[start : start + size] for start in range(0, len(packed), size)]
+    assert b"".join(inflated(cut)) == b"".join(parts)
 
 
 def zipped(**files: bytes) -> bytes:

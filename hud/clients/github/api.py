@@ -288,10 +288,10 @@ def error_for(status: int, message: str, where: str, *, has_token: bool) -> erro
 
 
 def _message_of(body: bytes) -> str:
-    """Return GitHub's own words from an error's body, on one line and bounded; "" if there are none."""
+    """Return GitHub's own words from an error's body, on one line, bounded, without full stop; "" if there are none."""
     try:
         data = orjson.loads(body)
     except orjson.JSONDecodeError:
         return ""
     message = data.get("message") if isinstance(data, dict) else None
-    return " ".join(message.split())[:200] if isinstance(message, str) else ""
+    return " ".join(message.split())[:200].rstrip(".") if isinstance(message, str) else ""

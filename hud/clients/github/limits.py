@@ -24,6 +24,19 @@ class Refusal:
     own: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """How things stand with GitHub, for an admin. Times in seconds from now; `limit` 0: GitHub has not said yet."""
+
+    refused_for_s: float = 0.0
+    reason: str = ""
+    limit: int = 0
+    remaining: int = 0
+    reset_in_s: float = 0.0
+    spent: int = 0
+    budget: int = 0
+
+
 class Limits(Protocol):
     """Shared state of one quota (one server and one token)."""
 
@@ -166,6 +179,24 @@ class RedisLimits:
     def note_quota(self, limit: int, remaining: int, reset_in_s: float) -> None:
         if reset_in_s > 0:
             self._redis.set(self._prefix + "quota", f"{limit}/{remaining}", px=max(1, int(reset_in_s * 1000)))
+
+    def standing(self) -> Standing:
+        """Return what is known, without counting a request."""
+        pipe = self._redis.pipeline(transaction=True)
+        pipe.pttl(self._prefix + "closed").get(self._prefix + "closed")
+        pipe.get(self._prefix + "quota").pttl(self._prefix + "quota")
+        pipe.get(self._spent_key(self._clock()))
+        closed_ms, reason, quota, quota_ms, spent = pipe.execute()
+        limit, remaining = (int(part) for part in _text(quota).split("/")) if quota is not None else (0, 0)
+        return Standing(
+            refused_for_s=max(0.0, closed_ms / 1000),
+            reason=_text(reason) if reason is not None else "",
+            limit=limit,
+            remaining=remaining,
+            reset_in_s=max(0.0, quota_ms / 1000),
+            spent=int(spent or 0),
+            budget=self._budget.per_hour,
+        )
 
     def _spent_key(self, now_s: float) -> str:
         return f"{self._prefix}spent:{int(now_s // HOUR_S)}"

@@ -29,6 +29,7 @@ _MOST_HOPS = 3
 _RENAMED = frozenset({301, 308})
 _ELSEWHERE = frozenset({302, 303, 307})
 _SPOOL_BYTES = 8 * 1024 * 1024
+_GZIP_START = b"\x1f\x8b"
 
 
 class LogReader:
@@ -158,7 +159,7 @@ class LogReader:
             return self._in_time(unzipped, deadline_s)
         if first.startswith(b"PK\x05\x06"):
             return iter(())
-        return inflated(raw) if first.startswith(b"\x1f\x8b") else raw
+        return inflated(raw) if first.startswith(_GZIP_START) else raw
 
     def _received(self, response: httpx.Response) -> Iterator[bytes]:
         with self._named(response.request.url.host):
@@ -174,13 +175,17 @@ class LogReader:
 def inflated(chunks: Iterable[bytes]) -> Iterator[bytes]:
     """Yield gzip or deflate data decoded, in pieces of at most CHUNK_BYTES however well it was packed."""
     decoder = None
+    rest = b""
     for chunk in chunks:
-        if decoder is None:
-            decoder = _decoder_for(chunk)
-        yield from _decoded(decoder, chunk)
-        while decoder.eof and decoder.unused_data.startswith(b"\x1f\x8b"):  # gzip files may be joined
-            rest, decoder = decoder.unused_data, _decoder_for(decoder.unused_data)
-            yield from _decoded(decoder, rest)
+        data, rest = rest + chunk, b""
+        while data:
+            if decoder is None or (decoder.eof and data.startswith(_GZIP_START)):  # gzip files may be joined
+                decoder = _decoder_for(data)
+            elif decoder.eof:
+                rest = data if data == _GZIP_START[:1] else b""  # anything else behind the end is padding
+                break
+            yield from _decoded(decoder, data)
+            data = decoder.unused_data if decoder.eof else b""
     if decoder is not None and not decoder.eof:
         raise errors.Unavailable("the packed log ended too early")
 
