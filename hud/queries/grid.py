@@ -50,6 +50,10 @@ class GridJob:
     job_id: int
     workflow_id: int
 
+    def is_meant_by(self, job_filter: JobFilter) -> bool:
+        """A filter may name the job as it is shown, or with its workflow."""
+        return job_filter.matches(self.display) or job_filter.matches(self.name.full)
+
 
 @dataclass(frozen=True, slots=True)
 class StreakSpan:
@@ -192,7 +196,7 @@ def _chosen(
             continue
         if view.blocking and column not in blocking:
             continue
-        if view.filter and (column not in jobs or not job_filter.matches(jobs[column].name.full)):
+        if view.filter and (column not in jobs or not jobs[column].is_meant_by(job_filter)):
             continue
         yield column
 

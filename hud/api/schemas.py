@@ -1,0 +1,144 @@
+"""What the JSON API answers. Times are ISO 8601 in UTC; positions grow with newer commits."""
+
+from datetime import datetime
+
+from ninja import Schema
+
+
+class Problem(Schema):
+    """Why there is no answer, in a sentence that says what to do."""
+
+    detail: str
+
+
+class RepositoryOut(Schema):
+    full_name: str
+    default_branch: str
+    branches: list[str]
+    synthetic: bool
+    followed: bool
+    url: str
+
+
+class FailureOut(Schema):
+    rule: str
+    category: str
+    line_number: int
+    line: str
+    captures: list[str]
+    tests: list[str]
+    context: list[str]
+    signature: str
+    generic: bool
+    step: str
+    source: str
+
+
+class CellOut(Schema):
+    job: str
+    job_id: int
+    state: str
+    detail: str
+    verdict: str
+    reason: str
+    confidence: float | None
+    flaky: bool
+    runs: int
+    run: int | None
+    streak: str
+    duration_s: int | None
+    failure_line: str
+
+
+class RowOut(Schema):
+    sha: str
+    title: str
+    author: str
+    committed_at: datetime | None
+    pull_number: int | None
+    cells: list[CellOut]
+
+
+class GridOut(Schema):
+    repository: str
+    branch: str
+    page: int
+    per_page: int
+    has_older: bool
+    jobs: list[str]
+    rows: list[RowOut]
+
+
+class JobOut(Schema):
+    id: int
+    name: str
+    workflow: str
+    url: str
+
+
+class StreakOut(Schema):
+    job: str
+    job_id: int
+    first_bad: str
+    last_bad: str
+    last_good: str | None
+    first_good_after: str | None
+    is_open: bool
+    length: int
+    changes: list[str]
+    suspects: list[str]
+
+
+class RunOut(Schema):
+    id: int
+    job: str
+    job_id: int
+    workflow: str
+    commit: str
+    state: str
+    detail: str
+    status: str
+    conclusion: str
+    origin: str
+    attempt: int
+    started_at: datetime | None
+    completed_at: datetime | None
+    duration_s: int | None
+    runner_name: str
+    html_url: str
+    log_status: str
+    failures: list[FailureOut]
+
+
+class CommitOut(Schema):
+    sha: str
+    title: str
+    message: str
+    author: str
+    committed_at: datetime | None
+    pull_number: int | None
+    parents: list[str] | None
+    branches: list[str]
+    cells: list[CellOut]
+
+
+class StatusOut(Schema):
+    colour: str
+    streaks: int
+    oldest_first_bad: str | None
+    viable: str | None
+    viable_behind: int | None
+    updated_at: datetime | None
+    poll_error: str
+
+
+class BlockedOut(Schema):
+    sha: str
+    jobs: list[str]
+
+
+class ViableOut(Schema):
+    sha: str | None
+    behind: int | None
+    blocking_jobs: list[str]
+    blocked: list[BlockedOut]

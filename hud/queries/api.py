@@ -1,0 +1,106 @@
+"""Reads of the JSON API that no page makes in the same way."""
+
+from dataclasses import dataclass
+
+from hud.core.cellcode import ABSENT, GREEN_CHARS
+from hud.core.gridview import GridView
+from hud.core.jobfilter import JobFilter
+from hud.core.viable import viable_position
+from hud.models import Branch, BranchCommit, Run, Streak
+from hud.queries.grid import GridPage, grid_page, repository_jobs
+
+MOST_SUSPECTS = 50
+
+
+@dataclass(frozen=True, slots=True)
+class StreakDetail:
+    """A streak by shas. `suspects` are the commits after the last good one up to the first bad one, newest first."""
+
+    job: str
+    job_id: int
+    first_bad: str
+    last_bad: str
+    last_good: str | None
+    first_good_after: str | None
+    length: int
+    changes: tuple[str, ...]
+    suspects: tuple[str, ...]
+
+
+def streaks_of(branch: Branch, *, only_open: bool, offset: int, limit: int) -> list[StreakDetail]:
+    """Return streaks of a branch, newest first bad first."""
+    rows = Streak.objects.filter(branch=branch).select_related("job").order_by("-first_bad", "job_id")
+    if only_open:
+        rows = rows.filter(first_good_after=None)
+    found = list(rows[offset : offset + limit])
+    shas = _shas(branch, found)
+    names = {job.job_id: job.display for job in repository_jobs(branch.repository_id).values()}
+    return [_streak(row, names.get(row.job_id, row.job.name), shas) for row in found]
+
+
+def _suspect_positions(row: Streak) -> range:
+    oldest = row.last_good + 1 if row.last_good is not None else row.first_bad
+    return range(row.first_bad, max(oldest, row.first_bad - MOST_SUSPECTS) - 1, -1)
+
+
+def _shas(branch: Branch, rows: list[Streak]) -> dict[int, str]:
+    wanted: set[int] = set()
+    for row in rows:
+        wanted.update((row.first_bad, row.last_bad, *row.changes, *_suspect_positions(row)))
+        wanted.update(p for p in (row.last_good, row.first_good_after) if p is not None)
+    places = BranchCommit.objects.filter(branch=branch, position__in=wanted)
+    return dict(places.values_list("position", "commit__sha"))
+
+
+def _streak(row: Streak, job: str, shas: dict[int, str]) -> StreakDetail:
+    return StreakDetail(
+        job=job,
+        job_id=row.job_id,
+        first_bad=shas[row.first_bad],
+        last_bad=shas[row.last_bad],
+        last_good=shas[row.last_good] if row.last_good is not None else None,
+        first_good_after=shas[row.first_good_after] if row.first_good_after is not None else None,
+        length=row.length,
+        changes=tuple(shas[p] for p in row.changes if p in shas),
+        suspects=tuple(shas[p] for p in _suspect_positions(row) if p in shas),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Viable:
+    """The viable commit, and for each newer one the blocking jobs that are not green on it."""
+
+    sha: str | None
+    behind: int | None
+    blocking: tuple[str, ...]
+    blocked: tuple[tuple[str, tuple[str, ...]], ...]
+
+
+def viable_of(branch: Branch) -> Viable:
+    """Return the viable commit among the newest rows: the same answer as in the status sentence."""
+    page = newest_page(branch)
+    position = viable_position([(r.position, r.cells) for r in page.newest], page.blocking)
+    behind = next((i for i, r in enumerate(page.newest) if r.position == position), None)
+    newer = page.newest if behind is None else page.newest[:behind]
+    blocked = tuple((r.sha, tuple(_not_green(page, r.cells))) for r in newer)
+    names = tuple(page.jobs[c].display for c in page.blocking if c in page.jobs)
+    return Viable(page.newest[behind].sha if behind is not None else None, behind, names, blocked)
+
+
+def newest_page(branch: Branch) -> GridPage:
+    """Return the first page of the grid with every job."""
+    return grid_page(branch, GridView(group="off"), JobFilter("", regex=False))
+
+
+def _not_green(page: GridPage, cells: str) -> list[str]:
+    return [
+        page.jobs[c].display
+        for c in page.blocking
+        if c in page.jobs and (cells[c : c + 1] or ABSENT) not in GREEN_CHARS
+    ]
+
+
+def run_of(repository_id: int, external_id: int) -> Run | None:
+    """Return a run with what its answer needs."""
+    rows = Run.objects.select_related("job", "commit", "log").prefetch_related("failures")
+    return rows.filter(repository_id=repository_id, external_id=external_id).first()
