@@ -8,10 +8,15 @@ from django.contrib.auth.views import LoginView, LogoutView
 from django.urls import URLPattern, URLResolver, path, register_converter
 from django.urls.converters import IntConverter
 
+from hud.api.hud_shape import hud
+from hud.api.v1 import api
 from hud.views import card, grid, hooks, live
+from hud.views.apidocs import docs
+from hud.views.badge import badge
 from hud.views.commit import commit
 from hud.views.health import health
 from hud.views.job import job
+from hud.views.metrics import metrics
 from hud.views.run import raw_log, run_page
 
 
@@ -27,6 +32,11 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("", grid.home, name="home"),
     path("health", health, name="health"),
     path("hooks/github", hooks.github, name="github-hook"),
+    path("metrics", metrics, name="metrics"),
+    path("badge/<owner>/<name>/<path:branch>.svg", badge, name="badge"),
+    path("api/hud/<owner>/<name>/<path:branch>/<int:page>", hud, name="api-hud"),
+    path("api/v1/docs", docs, name="api-docs"),
+    path("api/v1/", api.urls),
     path("accounts/login/", LoginView.as_view(template_name="hud/login.html"), name="login"),
     path("accounts/logout/", LogoutView.as_view(), name="logout"),
     # ── Below a repository ───────────────────────────────────────────────────────────────────────────────────────────
