@@ -6,36 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
-from hud.core.cell import Detail, State
-from hud.core.cellcode import LOOKS, encode
+from hud.core.cell import State
+from hud.core.cellcode import LOOKS
 from hud.core.streak import StreakCell, find_streaks
 from hud.models import Branch, BranchCommit, Cell, Commit, Failure, Job, Repository, Run, Streak, Workflow
+from tests.picture import PICTURE
 
 NOON = datetime(2026, 11, 30, 12, 0, tzinfo=UTC)
-
-PICTURE = {
-    ".": encode(State.SUCCESS),
-    " ": " ",
-    "F": encode(State.SUCCESS, verdict="flaky", several=True),
-    "X": encode(State.FAILURE, verdict="regression"),
-    "B": encode(State.FAILURE, verdict="broken_trunk"),
-    "I": encode(State.FAILURE, verdict="infra"),
-    "?": encode(State.FAILURE, verdict="unknown"),
-    "x": encode(State.FAILURE),
-    "f": encode(State.FAILURE, verdict="flaky"),
-    "U": encode(State.FAILURE, verdict="unstable"),
-    "T": encode(State.TIMED_OUT),
-    "!": encode(State.FAILURE, Detail.STARTUP_FAILURE),
-    "C": encode(State.CANCELLED),
-    "-": encode(State.SKIPPED),
-    "N": encode(State.NEUTRAL),
-    "s": encode(State.NEUTRAL, Detail.STALE),
-    "u": encode(State.NEUTRAL, Detail.UNKNOWN),
-    "p": encode(State.PENDING),
-    "q": encode(State.QUEUED),
-    "w": encode(State.QUEUED, Detail.WAITING),
-}
-"""What stands in pictures of grids: picture character -> character of `Commit.cells`."""
 
 _CONCLUSION = {State.FAILURE: "failure", State.SUCCESS: "success", State.TIMED_OUT: "timed_out"}
 
@@ -79,7 +56,7 @@ def make_trunk(
 ) -> Trunk:
     """Make a branch from a picture: one string a commit, newest first; its n-th character is the cell of the n-th job.
 
-    A job is "workflow / job". Streaks are found as the product finds them; `with_cells` also makes the rows behind
+    Characters: tests/picture.py. A job is "workflow / job". Streaks are found as the product finds them; `with_cells` also makes the rows behind
     the characters: cells and runs, with a failure line for each red one.
     """
     repository = repository or make_repository()

@@ -12,7 +12,8 @@ from hud.core.cellcode import put
 from hud.models import BranchCommit, Commit
 from hud.services.live import publish_branch_changed
 from tests.browser.serving import asgi_url
-from tests.factories import NOON, PICTURE, Trunk, make_commit, make_trunk
+from tests.factories import NOON, Trunk, make_commit, make_trunk
+from tests.picture import PICTURE
 
 __all__ = ["asgi_url"]
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]

@@ -1,0 +1,79 @@
+"""Names of columns: unique, short, in an order people expect."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hud.core.names import ColumnName, display_names, natural_key, short_label, short_labels
+
+texts = st.text("abc (),12/", max_size=12)
+columns = st.lists(
+    st.builds(ColumnName, column=st.integers(0, 99), workflow=texts, job=texts, path=texts, is_start=st.booleans()),
+    unique_by=lambda c: c.column,
+    max_size=12,
+)
+
+
+def test_the_jobs_own_name_is_enough_where_it_is_unique() -> None:
+    names = display_names([ColumnName(0, "CI", "unit"), ColumnName(1, "CI", "lint"), ColumnName(2, "Docs", "lint")])
+    assert names == {0: "unit", 1: "CI / lint", 2: "Docs / lint"}
+
+
+def test_workflows_of_one_name_are_told_apart_by_their_files() -> None:
+    names = display_names(
+        [ColumnName(0, "CI", "unit", ".github/workflows/a.yml"), ColumnName(1, "CI", "unit", ".github/workflows/b.yml")]
+    )
+    assert names == {0: "CI / unit [a.yml]", 1: "CI / unit [b.yml]"}
+
+
+def test_a_name_that_looks_like_a_longer_one_of_another_job_is_not_taken_twice() -> None:
+    names = display_names(
+        [ColumnName(0, "", "CI / unit"), ColumnName(1, "CI", "unit"), ColumnName(2, "Nightly", "unit")]
+    )
+    assert len(set(names.values())) == 3
+
+
+@given(columns)
+def test_every_column_gets_a_name_and_no_two_the_same(made: list[ColumnName]) -> None:
+    names = display_names(made)
+    assert set(names) == {c.column for c in made}
+    assert len(set(names.values())) == len(made)
+
+
+def test_a_workflow_that_is_known_by_its_file_only_is_called_by_the_files_name() -> None:
+    column = ColumnName(0, ".github/workflows/mirror.yml", "", is_start=True)
+    assert (column.group_name, column.plain) == ("mirror", "start of mirror")
+
+
+def test_shards_sort_by_number() -> None:
+    names = ["test (10, 12)", "test (2, 12)", "Test (1, 12)", "build"]
+    assert sorted(names, key=natural_key) == ["build", "Test (1, 12)", "test (2, 12)", "test (10, 12)"]
+
+
+@given(st.lists(st.text(max_size=20)))
+def test_any_names_can_be_sorted(names: list[str]) -> None:
+    assert len(sorted(names, key=natural_key)) == len(names)
+
+
+def test_a_short_name_is_left_alone() -> None:
+    assert short_label("build (linux)", 24) == "build (linux)"
+
+
+def test_what_tells_shards_apart_is_kept() -> None:
+    label = short_label("linux-jammy-py3.9-gcc11 / test (default, 3, 5, linux.4xlarge)", 24)
+    assert len(label) <= 24
+    assert label.endswith("(default, 3, 5…)")
+
+
+def test_shards_stay_apart_when_cut() -> None:
+    names = [f"a-very-long-name-of-a-job-in-a-matrix / test (default, {i}, 12, linux.4xlarge)" for i in range(12)]
+    labels = short_labels(names, 24)
+    assert len(set(labels)) == 12 and all(len(label) <= 24 for label in labels)
+
+
+@given(st.lists(st.text("ab (),1", max_size=40), unique=True), st.integers(8, 30))
+def test_cutting_never_makes_two_names_alike(names: list[str], limit: int) -> None:
+    labels = short_labels(names, limit)
+    cut = [label for name, label in zip(names, labels, strict=True) if label != name]
+    assert len(set(cut)) == len(cut)
