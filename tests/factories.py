@@ -56,8 +56,8 @@ def make_trunk(
 ) -> Trunk:
     """Make a branch from a picture: one string a commit, newest first; its n-th character is the cell of the n-th job.
 
-    Characters: tests/picture.py. A job is "workflow / job". Streaks are found as the product finds them; `with_cells` also makes the rows behind
-    the characters: cells and runs, with a failure line for each red one.
+    Characters: tests/picture.py. A job is "workflow / job". Streaks are found as the product finds them; `with_cells`
+    also makes the rows behind the characters: cells and runs, with a failure line for each red one.
     """
     repository = repository or make_repository()
     trunk = Trunk(Branch.objects.create(repository=repository, name=branch, changed_at=NOON))

@@ -96,19 +96,21 @@ def short_label(name: str, limit: int) -> str:
     if len(name) <= limit:
         return name
     match = _PARENTHESES.match(name)
-    inside = _short_parentheses(match["inside"], limit * 2 // 3) if match else ""
+    inside = _short_parentheses(match["inside"], limit * 3 // 4) if match else ""
     base = match["base"] if match else name
     room = limit - len(inside) - (1 if inside else 0)
     return f"{_middle_cut(base, room)} {inside}" if inside else _middle_cut(base, room)
 
 
 def _short_parentheses(inside: str, limit: int) -> str:
-    """Cut "(config, 2, 5, long.runner.label)" behind its last number that stands alone, if it is too long."""
+    """Cut "(config, 2, 5, long.runner.label)" behind its last number that stands alone, then also before the first."""
     if len(inside) <= limit:
         return inside
     numbers = list(re.finditer(r"(?<![\w.])\d+(?=[,)])", inside))
-    if numbers and numbers[-1].end() + 2 <= limit:
-        return inside[: numbers[-1].end()] + _ELLIPSIS + ")"
+    if numbers:
+        first, last = numbers[0].start(), numbers[-1].end()
+        cut = (inside[:last] + f"{_ELLIPSIS})", f"({_ELLIPSIS}{inside[first:last]}{_ELLIPSIS})")
+        return next((text for text in cut if len(text) <= limit), _middle_cut(inside, limit))
     return _middle_cut(inside, limit)
 
 
