@@ -108,7 +108,7 @@ class Evidence:
             self.notes["the job itself was green there, only a sibling configuration was red"] += 1
             return True
         if self._brought_by_this_change(failure, commit):
-            self.notes["it was first seen on trunk where this very change had landed"] += 1
+            self.notes["this very change had come to trunk before it was seen there"] += 1
             return True
         return False
 
@@ -128,7 +128,7 @@ class Evidence:
             not self._was_failing_already(commits[:index], failure)
             for index, landing in enumerate(commits)
             if landing.changes & self.own_changes and (red.at is None or _is_not_after(landing, red.at))
-        ) or any(commit.changes & self.own_changes for commit in (*self.timeline.undated, red))
+        ) or any(commit.changes & self.own_changes for commit in (*self.timeline.undated, red) if commit.at is None)
 
     def _was_failing_already(self, earlier: Sequence[TrunkCommit], failure: Failure) -> bool:
         """The nearest commit before, of another change, that says something failed this way."""

@@ -624,6 +624,20 @@ def a_later_red_of_a_streak_is_broken_trunk() -> s.Json:
 
 
 @case("trunk", WAIT)
+def the_second_commit_of_a_change_that_landed_on_a_red_trunk_is_not_to_blame() -> s.Json:
+    """The change landed as two commits, and trunk was red before both."""
+    first = s.on_base([s.failed()], change="pr/7", author="ada")
+    return _on_trunk(s.mine([s.failed()]), first, s.run(failures=[s.failed()], hours=-12, author="bo"))
+
+
+@case("trunk", FIX)
+def the_second_commit_of_a_change_that_broke_trunk_is_to_blame() -> s.Json:
+    """The change landed as two commits, the first of them broke trunk."""
+    first = s.on_base([s.failed()], change="pr/7", author="ada")
+    return _on_trunk(s.mine([s.failed()]), first, s.run(hours=-12, author="bo"))
+
+
+@case("trunk", WAIT)
 def a_later_red_of_a_lint_streak_is_broken_trunk() -> s.Json:
     """On trunk only the first red is guilty, in lint as elsewhere."""
     judged = s.mine([s.lint_finding()], job=s.LINT)

@@ -90,8 +90,12 @@ def scenarios(draw: st.DrawFn) -> s.Json:
         number += len(found)
     age = draw(st.sampled_from([None, -10, -80, -100, -200]))
     made["base"] = {"commit": "base", "committed_at": s.at(age), "runs": made["base"]}
+    pushes = {commit: draw(st.sampled_from(HOURS)) for commit in COMMITS} | {"base": age, "head": 0}
     for one in made["base"]["runs"]:
         one["commit"] = "base"
+    for one in (*made["trunk"], *made["base"]["runs"]):  # a commit is pushed once
+        one["pushed_at"] = s.at(pushes[one["commit"]])
+        one["completed_at"] = None if one["pushed_at"] is None else one["completed_at"]
     made["declared"] = {
         "unstable_jobs": draw(st.lists(st.sampled_from([SIBLING, "pull / linux-clang / test (slow)"]), max_size=1)),
         "known_flaky_tests": draw(st.lists(st.sampled_from(["t.py::a", "t.py::b"]), max_size=2)),
