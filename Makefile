@@ -44,7 +44,8 @@ bench: environment-dev
 	@exec $(VENV)/bin/python -m bench $(ARGS)
 
 accuracy: environment-dev
-	@exec $(VENV)/bin/python -m classifier.accuracy $(ARGS)
+	@$(VENV)/bin/python -m classifier.accuracy $(ARGS)
+	@exec $(VENV)/bin/python -m classifier.verdict.accuracy
 
 format: environment-dev
 	$(VENV)/bin/ruff check --fix .

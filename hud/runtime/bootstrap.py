@@ -26,19 +26,32 @@ def main() -> int:
         return 1
     folder = os.environ.get("VENV") or os.path.join(CHECKOUT, ".venv")
     names = ["requirements.txt"] + (["requirements-dev.txt"] if "dev" in sys.argv[1:] else [])
+    try:
+        code = 0 if is_installed(folder, names) else install_alone(folder, names)
+    except PermissionError as error:
+        print(f"{error.filename} belongs to another user. Make an environment of your own: make run VENV=~/hud-venv")
+        return 1
+    return code or (find_browser(folder) if "browser" in sys.argv[1:] else 0)
+
+
+def install_alone(folder: str, names: list[str]) -> int:
+    """Install, one at a time: of two that start at once, the second waits and then finds it done."""
     os.makedirs(folder, exist_ok=True)
     with open(os.path.join(folder, "bootstrap.lock"), "w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)  # of two that start at once, one installs and the other waits
-        code = install(folder, names)
-    return code or (find_browser(folder) if "browser" in sys.argv[1:] else 0)
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        return install(folder, names)
+
+
+def is_installed(folder: str, names: list[str]) -> bool:
+    """Return whether exactly these requirements, or those of the tests, are installed already."""
+    stamp = os.path.join(folder, "installed")
+    enough = {fingerprint(names), fingerprint(["requirements.txt", "requirements-dev.txt"])}
+    return os.path.exists(stamp) and open(stamp).read() in enough
 
 
 def install(folder: str, names: list[str]) -> int:
     """Install the pinned requirements unless exactly these are installed already."""
-    stamp = os.path.join(folder, "installed")
-    wanted = fingerprint(names)
-    enough = {wanted, fingerprint(["requirements.txt", "requirements-dev.txt"])}
-    if os.path.exists(stamp) and open(stamp).read() in enough:
+    if is_installed(folder, names):
         return 0
     python = os.path.join(folder, "bin", "python")
     if not works(python, "import pip") and not make_environment(folder):
@@ -49,8 +62,8 @@ def install(folder: str, names: list[str]) -> int:
     if run.returncode != 0:
         print("The requirements could not be installed; pip's own words are above.")
         return 1
-    with open(stamp, "w") as file:  # written last, so that an interrupted install is done again
-        file.write(wanted)
+    with open(os.path.join(folder, "installed"), "w") as file:  # last, so that an interrupted install is done again
+        file.write(fingerprint(names))
     return 0
 
 

@@ -55,6 +55,7 @@ class Supervisor:
             signal.signal(sig, self._on_signal)
         try:
             plan = read_plan(self.environment)
+            self.environment["DATA_DIR"] = str(plan.data_dir)  # the children work in another folder
             facts = self._start(plan)
             self._look_after(plan, facts)
         except _Stop:

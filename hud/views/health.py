@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import logging
+import math
+import threading
+import time
 from collections.abc import Callable
+from typing import ClassVar
 
 import psycopg
 import redis
@@ -17,10 +21,26 @@ from hud.runtime.leases import BEAT_COUNTS_FOR_S, WORKERS_KEY
 
 log = logging.getLogger(__name__)
 _LIMIT_S = 3
+_KEEP_S = 1.0  # an answer is given again for so long: asking often must not cost connections
 
 
 class _NoAnswer(Exception):
     """Something is not there; the message says what, for the page."""
+
+
+class _Answers:
+    """The last answers of this process."""
+
+    asked_at = -math.inf
+    kept: ClassVar[dict[str, str]] = {}
+
+
+_asking = threading.Lock()
+
+
+def forget() -> None:
+    """Ask anew at the next request."""
+    _Answers.asked_at = -math.inf
 
 
 @require_safe
@@ -28,7 +48,11 @@ class _NoAnswer(Exception):
 def health(request: HttpRequest) -> JsonResponse:
     """Ask each part anew, with a short limit, and not through the page's own connections."""
     parts = {"database": _ask_database, "broker": _ask_broker, "worker": _ask_worker}
-    answers = {name: _answer(name, ask) for name, ask in parts.items()}
+    with _asking:
+        if time.monotonic() - _Answers.asked_at > _KEEP_S:
+            _Answers.kept = {name: _answer(name, ask) for name, ask in parts.items()}
+            _Answers.asked_at = time.monotonic()
+        answers = _Answers.kept
     failing = [name for name, answer in answers.items() if answer != "ok"]
     body = {"status": "failing" if failing else "ok", "failing": failing, **answers}
     response = JsonResponse(body, status=503 if failing else 200)

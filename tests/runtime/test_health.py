@@ -7,7 +7,22 @@ import redis
 from django.test import Client
 from pytest_django import Settings
 
+from hud.views import health
+
 pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture(autouse=True)
+def ask_anew() -> None:
+    health.forget()
+
+
+def test_asked_often_it_asks_the_parts_once(client: Client, broker: redis.Redis) -> None:
+    assert client.get("/health").status_code == 503
+    broker.zadd("hud:workers", {"w@host": time.time()})
+    assert client.get("/health").status_code == 503, "still the answer of just now"
+    health.forget()
+    assert client.get("/health").status_code == 200
 
 
 def test_it_is_well_when_all_three_answer(client: Client, broker: redis.Redis) -> None:
