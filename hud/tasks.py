@@ -21,6 +21,13 @@ def fetch_log(run_id: int) -> None:
         logs.fetch_log(run_id=run_id, client=client)
 
 
+@shared_task(name="hud.tasks.fetch_annotations")
+def fetch_annotations(run_id: int) -> None:
+    """Read one run's annotations again."""
+    with github_client() as client:
+        logs.fetch_annotations(run_id=run_id, client=client)
+
+
 @shared_task(name="hud.tasks.classify_again")
 def classify_again(run_id: int) -> None:
     """Classify one run anew from what is stored."""
@@ -33,6 +40,8 @@ def sweep() -> None:
     inbox.nudge(ingest_inbox.delay)
     for run_id in logs.due_logs():
         fetch_log.delay(run_id)
+    for run_id in logs.due_classifications():
+        classify_again.delay(run_id)
 
 
 @shared_task(name="hud.tasks.poll_due")
@@ -68,5 +77,7 @@ def follow_up(applied: Applied) -> None:
     """Queue the work that follows from applied facts; called after the commit."""
     for run_id in applied.logs_wanted:
         fetch_log.delay(run_id)
+    for run_id in applied.annotations_wanted:
+        fetch_annotations.delay(run_id)
     for run_id in applied.classify_again:
         classify_again.delay(run_id)

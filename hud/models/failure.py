@@ -34,6 +34,8 @@ class Log(models.Model):
         indexes = [
             # Serves: the logs that are still to be fetched.
             models.Index(fields=["next_attempt_at"], name="log_pending", condition=Q(status="pending")),
+            # Serves: the runs whose annotations came after their classification.
+            models.Index(fields=["run"], name="log_unclassified", condition=Q(classified_by="")),
         ]
 
 

@@ -13,7 +13,7 @@ from django.utils import timezone
 
 from hud.core.facts import AnnotationsFact, Facts, JobRunFact, PullFact
 from hud.core.join import latest
-from hud.models import Annotation, Branch, PullRequest, Repository, Run, WorkflowRun
+from hud.models import Annotation, Branch, Log, PullRequest, Repository, Run, WorkflowRun
 from hud.services.batch import Batch
 from hud.services.cells import refresh_cells
 from hud.services.commits import arrange_branches, write_commits, write_heads
@@ -29,10 +29,11 @@ _LOCK_CLASS = 0x48554401  # "HUD", 1: the advisory locks of ingest
 
 @dataclass(frozen=True, slots=True)
 class Applied:
-    """What is to be done after the commit: logs to fetch, runs to classify again (ids of `Run`)."""
+    """What is to be done after the commit: logs or annotations to fetch, runs to classify again (ids of `Run`)."""
 
     logs_wanted: list[int] = field(default_factory=list)
     classify_again: list[int] = field(default_factory=list)
+    annotations_wanted: list[int] = field(default_factory=list)
 
 
 def lock_repository(repository: Repository) -> None:
@@ -64,8 +65,11 @@ def apply_facts(*, repository: Repository, facts: Facts, logs_follow: bool = Fal
     _write_annotations(batch, facts.annotations)
     settle(batch)
     logs = mark_logs_wanted(batch, logs_follow=logs_follow)
-    again = set(batch.classify_again) | _announced(batch, facts.want_annotations)
-    return Applied([] if logs_follow else logs, sorted(again - set(logs)))
+    return Applied(
+        logs_wanted=[] if logs_follow else logs,
+        classify_again=sorted(batch.classify_again - set(logs)),
+        annotations_wanted=sorted(_announced(batch, facts.want_annotations) - set(logs)),
+    )
 
 
 def settle(batch: Batch) -> None:
@@ -143,10 +147,13 @@ def _write_annotations_of(batch: Batch, run: Run, fact: AnnotationsFact) -> None
             for i, a in enumerate(fact.annotations)
         ]
     )
+    # Until they are classified, the log's row says so: the sweep finds it if the message is lost.
+    Log.objects.filter(run=run).update(classified_by="")
     batch.classify_again.add(run.id)
 
 
 def _announced(batch: Batch, job_ids: list[int]) -> set[int]:
+    """Return the runs that are of interest and have annotations, as GitHub says, whose log may be fetched already."""
     if not job_ids:
         return set()
     runs = Run.objects.filter(repository=batch.repository, external_id__in=job_ids, log__isnull=False)

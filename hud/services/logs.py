@@ -65,6 +65,22 @@ def due_logs(limit: int = 200) -> list[int]:
     )
 
 
+def due_classifications(limit: int = 200) -> list[int]:
+    """Return the run ids whose annotations came after their log was classified, and have not been read since."""
+    unread = Log.objects.filter(classified_by="", run__annotations__isnull=False).exclude(status=Log.Status.PENDING)
+    return list(unread.order_by("run_id").values_list("run_id", flat=True).distinct()[:limit])
+
+
+def fetch_annotations(*, run_id: int, client: GitHubClient) -> None:
+    """Read a run's annotations again, because GitHub says that there are some; they are classified if they are news."""
+    run = Run.objects.select_related("repository").get(pk=run_id)
+    try:
+        if _fetch_annotations(run, client):
+            classify_again(run)
+    except GitHubError as error:
+        logger.warning("annotations of run %s are left for the next poll: %s", run.external_id, error)
+
+
 def fetch_log(*, run_id: int, client: GitHubClient) -> bool:
     """Fetch, keep and classify one run's log and annotations. Returns False where another worker is at it.
 
@@ -115,13 +131,14 @@ def _fetch(run: Run, client: GitHubClient) -> None:
         classify_again(run)
 
 
-def _fetch_annotations(run: Run, client: GitHubClient) -> None:
+def _fetch_annotations(run: Run, client: GitHubClient) -> bool:
+    """Write the run's annotations; tell whether they were news."""
     try:
         items = list(client.annotations(run.repository.full_name, run.external_id))
     except NotFound:
-        return
+        return False
     facts = Facts(annotations=[annotations_fact(run.external_id, items)])
-    apply_facts(repository=run.repository, facts=facts)
+    return run.id in apply_facts(repository=run.repository, facts=facts).classify_again
 
 
 def _renewing(run: Run, chunks: Iterable[bytes]) -> Iterator[bytes]:

@@ -245,3 +245,30 @@ def test_a_synthetic_repository_asks_github_for_nothing(github: FakeGitHub, clie
     logs.fetch_log(run_id=run_id, client=client)
     assert github.paths() == []
     assert Log.objects.get().status == "gone"
+
+
+def test_annotations_that_are_announced_later_are_read_and_classified(github: FakeGitHub, client: GitHubClient) -> None:
+    (run_id,) = _take(_red()).logs_wanted
+    logs.fetch_log(run_id=run_id, client=client)
+    said = {"annotation_level": "failure", "path": ".github", "title": ""}
+    _kestrel(github).annotations = {
+        501: [{**said, "message": "The job has exceeded the maximum execution time of 20m0s"}]
+    }
+    check = {"id": 501, "status": "completed", "app": {"slug": "github-actions"}, "output": {"annotations_count": 1}}
+    applied = _take(event("check_run", check))
+    assert applied.annotations_wanted == [run_id]
+    logs.fetch_annotations(run_id=run_id, client=client)
+    assert Failure.objects.get(rank=0).category == "timeout"
+    assert _take(event("check_run", check)).logs_wanted == []
+
+
+def test_annotations_whose_message_was_lost_are_found_by_the_sweep(github: FakeGitHub, client: GitHubClient) -> None:
+    (run_id,) = _take(_red()).logs_wanted
+    logs.fetch_log(run_id=run_id, client=client)
+    assert logs.due_classifications() == []
+    items = [{"annotation_level": "failure", "message": "No space left on device", "path": ".github"}]
+    _take(("rest.annotations", {"job_id": 501, "items": items}))
+    assert logs.due_classifications() == [run_id]
+    logs.classify_again(Run.objects.get(pk=run_id))
+    assert logs.due_classifications() == []
+    assert Failure.objects.get(rank=0).category == "infra_disk"
