@@ -35,6 +35,20 @@ _TIMESTAMP: Final = re.compile(
 _MARKS: Final = "\ufeff\ufffe"
 
 
+_COLOUR: Final = re.compile(rb"\x1b\[[0-?]*[ -/]*[@-~]")
+_COLOURS_ONE_BY_ONE: Final = 16
+
+
+def without_colours(block: bytes) -> bytes:
+    """Many lines at once without colours and cursor moves; newlines stay. The usual few sequences go fast, one kind after another."""
+    for _ in range(_COLOURS_ONE_BY_ONE):
+        found = _COLOUR.search(block)
+        if found is None:
+            return block
+        block = block.replace(found.group(), b"")
+    return _COLOUR.sub(b"", block)
+
+
 def clean_line(raw: bytes) -> str:
     """The line as shown: valid text without timestamps, colour, links, NULs, lone surrogates; of a progress bar what it showed last.
 

@@ -1,8 +1,8 @@
-"""A ruleset made ready to run: one fast scan that finds the lines worth reading, and one look at such a line that names all rules that match.
+"""A ruleset made ready to run: a fast scan finds the lines worth reading, the texts in such a line say which rules to try on it.
 
-The scan is one RE2 automaton over the texts that each pattern asks for (see `hints`), with terminal escapes allowed between
-them, so colour needs no pass of its own. Its cost does not grow with the number of rules. Only the few lines that it finds
-are cleaned and shown to the rules.
+The scan is one RE2 automaton over the texts that each pattern asks for (see `hints`); its cost hardly grows with the number of
+rules. Only the few lines that it finds are cleaned; a second automaton names the texts in them, and only the patterns that ask
+for one of these are tried.
 """
 
 from collections.abc import Iterable
@@ -19,18 +19,23 @@ UNANCHORED: Final = _re2.RE2.Anchor.UNANCHORED
 MATCH_MEMORY_BYTES: Final = 24 << 20
 CAPTURE_LIMIT_CHARS: Final = 500
 
-# Colours and "clear to the end of the line", the escapes that tools put between words. Written for RE2 over bytes.
-_ESCAPE: Final = rb"(?:\x1b\[[0-9;]*[mK])*"
-_COLOUR_INSIDE_A_WORD: Final = rb"[A-Za-z]\x1b\[[0-9;]*m[A-Za-z]"
+# Lines with these are always read: what they hide may stand inside a text that the scan looks for. Colours are taken out before.
+_ALWAYS_READ: Final = (rb"\x1b\]", rb"\xc2\x9b", rb"\xc2\x9d")
+
+Spec = RuleSpec | Marker | Section
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Pattern:
-    """One compiled pattern of a ruleset: of a rule, a marker, a section's beginning, or a harmless line."""
+    """One compiled pattern of a ruleset: of a rule, a marker, a section's beginning, or (without spec) a harmless line."""
 
-    spec: RuleSpec | Marker | Section | None
+    spec: Spec | None
     regexp: Any
     groups: dict[str, int]
+
+    def matches(self, text: bytes) -> bool:
+        """Whether the pattern is in the line."""
+        return bool(self.regexp._regexp.Match(UNANCHORED, text, 0, len(text))[0][0] >= 0)
 
     def captures(self, text: bytes) -> tuple[tuple[str, ...], dict[str, str]]:
         """The non-empty groups in order (the whole match if the pattern has none), and the named ones by name."""
@@ -39,7 +44,7 @@ class Pattern:
             return (), {}
         texts = [_short(group) for group in found.groups() or (found.group(),)]
         named = {name: texts[index - 1] for name, index in self.groups.items() if texts[index - 1]}
-        return tuple(text for text in texts if text), named
+        return tuple(text for text in texts if text) or (_short(found.group()),), named
 
 
 def _short(group: bytes | None) -> str:
@@ -47,54 +52,48 @@ def _short(group: bytes | None) -> str:
 
 
 class Matcher:
-    """All patterns of a ruleset in one automaton. Immutable; safe to share between threads."""
+    """All patterns of a ruleset. Immutable but for a cache; safe to share between threads."""
 
     def __init__(self, ruleset: Ruleset) -> None:
-        self.patterns: list[Pattern] = []
-        self._set = re2.Set.SearchSet(_options())
         self._prefix = _prefix_pattern(ruleset.prefixes)
         self._ends: dict[str, Any] = {}
-        self.every_line = False
-        self._hints: set[bytes] = set()
-        self._texts: frozenset[str] = frozenset()
-        for rule in ruleset.rules:
-            self._add(rule, rule.pattern, wanted=rule.inside is None)
-        for marker in ruleset.markers:
-            self._add(marker, marker.pattern, wanted=not marker.lazy)
-        for section in ruleset.sections:
-            self._add(section, section.begins, wanted=True)
-        for pattern in ruleset.harmless:
-            self._add(None, pattern, wanted=False)
-        self._set.Compile()
-        self.scan = self._compiled_scan()
+        self.always: list[Pattern] = []
+        self.by_section: dict[str, list[Pattern]] = {}
+        self.harmless = [_pattern(None, pattern) for pattern in ruleset.harmless]
+        self.passed = [_pattern(marker, marker.pattern) for marker in ruleset.markers if marker.kind == "passed"]
+        self.scopes = [_pattern(marker, marker.pattern) for marker in ruleset.markers if marker.kind == "scope"]
+        texts: dict[str, list[Pattern]] = {}
+        regexps: dict[str, list[Pattern]] = {}
+        for spec in (*ruleset.rules, *(m for m in ruleset.markers if m.kind not in ("passed", "scope")), *ruleset.sections):
+            self._add(spec, texts, regexps)
+        self.scan = _compiled_scan([*(re2.escape(text) for text in _shortest(texts)), *regexps], _ALWAYS_READ)
+        self._texts = TextIndex(texts)
+        self._regexps = list(regexps.values())
+        self._regexp_set = _set_of(list(regexps))
 
-    def _add(self, spec: RuleSpec | Marker | Section | None, pattern: str, *, wanted: bool) -> None:
-        regexp = compiled(pattern, getattr(spec, "name", "a marker"))
-        self.patterns.append(Pattern(spec, regexp, dict(regexp.groupindex)))
-        self._set.Add(pattern)
-        if wanted:
-            self._add_hints(pattern, getattr(spec, "hint", ""), getattr(spec, "literal", ""))
-
-    def _add_hints(self, pattern: str, hint: str, literal: str) -> None:
-        texts = frozenset([literal]) if literal else required_texts(pattern)
-        if hint:
-            self._hints.add(hint.encode())
-        elif texts is None:
-            self.every_line = True
-        elif pattern.startswith("(?i)"):
-            self._hints.update(b"(?i:" + scan_hint(text) + b")" for text in texts)
+    def _add(self, spec: Spec, texts: dict[str, list[Pattern]], regexps: dict[str, list[Pattern]]) -> None:
+        pattern = _pattern(spec, spec.begins if isinstance(spec, Section) else spec.pattern)
+        if isinstance(spec, RuleSpec) and spec.inside is not None:
+            self.by_section.setdefault(spec.inside, []).append(pattern)
+        elif isinstance(spec, RuleSpec) and spec.hint:
+            regexps.setdefault(spec.hint, []).append(pattern)
         else:
-            self._texts |= texts
+            wanted = frozenset(getattr(spec, "hints", ())) or required_texts(pattern.regexp.pattern)
+            if not wanted:
+                self.always.append(pattern)
+            for text in wanted or ():
+                if pattern.regexp.pattern.startswith("(?i)"):
+                    regexps.setdefault("(?i)" + re2.escape(text), []).append(pattern)
+                else:
+                    texts.setdefault(text, []).append(pattern)
 
-    def _compiled_scan(self) -> Any:
-        """One automaton for all hints; a text that holds another one adds nothing and is left out."""
-        texts = [text for text in self._texts if not any(other in text for other in self._texts if other != text)]
-        hints = sorted({*self._hints, *(scan_hint(text) for text in texts), _COLOUR_INSIDE_A_WORD})
-        return re2.compile(b"|".join(hints), _options(latin1=True))._regexp
-
-    def matching(self, stem: bytes) -> list[Pattern]:
-        """The patterns that match this line."""
-        return [self.patterns[index] for index in self._set.Match(stem) or ()]
+    def candidates(self, stem: bytes) -> list[Pattern]:
+        """The patterns that ask for a text which the line has, each once."""
+        chosen = self._texts.asking_for(stem)
+        for index in self._regexp_set.Match(stem) or ():
+            chosen.extend(self._regexps[index])
+        chosen.extend(self.always)
+        return list(dict.fromkeys(chosen)) if len(chosen) > 1 else chosen
 
     def regexp(self, pattern: str) -> Any:
         """The compiled end of a section or of a quiet stretch."""
@@ -109,20 +108,69 @@ class Matcher:
         return text[found.end() :] if found else text
 
 
+def _pattern(spec: Spec | None, pattern: str) -> Pattern:
+    regexp = compiled(pattern, getattr(spec, "name", "a marker"))
+    return Pattern(spec, regexp, dict(regexp.groupindex))
+
+
+class TextIndex:
+    """Which patterns ask for a text that a line holds, found in one pass over the line.
+
+    Of texts that hold each other only the shortest is looked for, so at any place at most one of them can begin.
+    """
+
+    def __init__(self, texts: dict[str, list[Pattern]]) -> None:
+        inside = {text: _inside_a_line(text) for text in texts}
+        shortest = _shortest(inside.values())
+        self._patterns: dict[bytes, list[Pattern]] = {text.encode(): [] for text in shortest}
+        for text, patterns in texts.items():
+            key = next(short for short in shortest if short in inside[text])
+            self._patterns[key.encode()].extend(patterns)
+        self._scan = _compiled_scan(re2.escape(text) for text in shortest)
+
+    def asking_for(self, line: bytes) -> list[Pattern]:
+        """The patterns, one perhaps several times."""
+        found: list[Pattern] = []
+        at, end = 0, len(line)
+        while True:
+            start, stop = self._scan.Match(UNANCHORED, line, at, end)[0]
+            if start < 0:
+                return found
+            found += self._patterns[line[start:stop]]
+            at = start + 1
+
+
+def _inside_a_line(text: str) -> str:
+    """A hint may begin with what comes before a line's text: the newline, or the end of a timestamp."""
+    return text.lstrip("\n").removeprefix("Z ").removeprefix("] ")
+
+
+def _shortest(texts: Iterable[str]) -> list[str]:
+    """The texts that hold none of the others."""
+    kept: list[str] = []
+    for text in sorted(set(texts), key=lambda text: (len(text), text)):
+        if not any(short in text for short in kept):
+            kept.append(text)
+    return kept
+
+
+def _compiled_scan(hints: Iterable[str], always_read: Iterable[bytes] = ()) -> Any:
+    """One automaton for all hints."""
+    written = sorted({*(hint.encode("utf-8", "replace") for hint in hints), *always_read})
+    return re2.compile(b"|".join(written) or b"\\b\\B", _options(latin1=True))._regexp
+
+
+def _set_of(hints: list[str]) -> Any:
+    found = re2.Set.SearchSet(_options())
+    for hint in hints:
+        found.Add(hint)
+    found.Compile()
+    return found
+
+
 def scan_for(texts: Iterable[str]) -> Any:
     """A scan that looks for these texts only (names of tests that failed, which may pass later)."""
-    return re2.compile(b"|".join(scan_hint(text) for text in texts), _options(latin1=True))._regexp
-
-
-def scan_hint(text: str) -> bytes:
-    """The text as the scan looks for it: terminal escapes may stand wherever a word begins or ends."""
-    raw = text.encode("utf-8", "replace")
-    pieces = [re2.escape(raw[:1])]
-    for left, right in zip(raw, raw[1:], strict=False):
-        same_word = bytes([left]).isalnum() and bytes([right]).isalnum()
-        inside_a_character = right & 0xC0 == 0x80
-        pieces.append(re2.escape(bytes([right])) if same_word or inside_a_character else _ESCAPE + re2.escape(bytes([right])))
-    return b"".join(pieces)
+    return _compiled_scan(re2.escape(text) for text in texts)
 
 
 def _prefix_pattern(prefixes: tuple[str, ...]) -> Any:

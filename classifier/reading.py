@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from typing import Any, Final
 
 from classifier.evidence import Hit, RuleHits, Step
-from classifier.lines import clean_line, valid_text
+from classifier.lines import clean_line, valid_text, without_colours
 from classifier.matching import UNANCHORED, Matcher, Pattern, scan_for
 from classifier.results import Annotation
 from classifier.rules import Marker, RuleSpec, Section
@@ -41,7 +41,7 @@ class Reading:
         self._quiet: tuple[Marker, int] | None = None
         self._last_line: dict[str, tuple[int, str]] = {}
         self._watched: dict[str, None] = {}
-        self._scopes = ScopeFinder([p for p in matcher.patterns if isinstance(p.spec, Marker) and p.spec.kind == "scope"])
+        self._scopes = ScopeFinder(matcher.scopes)
 
     # Lines
 
@@ -49,6 +49,8 @@ class Reading:
         """Reads a block of whole lines (only the log's last may lack its newline)."""
         if b"\0" in block:  # UTF-16, or a tool's noise
             block = block.replace(b"\0", b"")
+        if b"\x1b[" in block:
+            block = without_colours(block)
         if not block:
             return
         self._scopes.enter(block)
@@ -70,7 +72,7 @@ class Reading:
         A block's first line is always read: what the scan looks for may begin with the newline before it.
         """
         start = at
-        if at and not self._sections and not self._quiet and not self._matcher.every_line:
+        if at and not self._sections and not self._quiet and not self._matcher.always:
             found = min(self._next_found(block, at - 1, size, watched=False), self._next_found(block, at - 1, size, watched=True))
             if found == size + 1:
                 return -1, -1
@@ -92,12 +94,24 @@ class Reading:
     def _examine(self, raw: bytes, number: int, at: int) -> None:
         text = clean_line(raw)
         stem = self._matcher.stem(text.encode("utf-8", "replace"))
-        patterns = self._matcher.matching(stem)
         if self._sections or self._quiet:
             self._close_ended(stem, number)
-        harmless = self._follow_markers(patterns, text, stem, number) if patterns else False
-        if patterns and not harmless and self._quiet is None:
-            self._take_best(patterns, text, stem, number, at)
+        if self._watched:
+            self._follow_passed(stem, number)
+        patterns = self._matching(stem)
+        if patterns:
+            self._follow_markers(patterns, text, stem, number)
+            if self._quiet is None and any(isinstance(pattern.spec, RuleSpec) for pattern in patterns):
+                self._take_best(patterns, text, stem, number, at)
+            self._open_sections(patterns, number)
+
+    def _matching(self, stem: bytes) -> list[Pattern]:
+        candidates = self._matcher.candidates(stem)
+        for name in self._sections:
+            candidates = [*candidates, *self._matcher.by_section.get(name, ())]
+        return [pattern for pattern in candidates if pattern.matches(stem)]
+
+    def _open_sections(self, patterns: list[Pattern], number: int) -> None:
         for pattern in patterns:
             if isinstance(pattern.spec, Section):
                 self._sections[pattern.spec.name] = (pattern.spec, number + pattern.spec.max_lines)
@@ -115,14 +129,10 @@ class Reading:
 
     def _take_best(self, patterns: list[Pattern], text: str, stem: bytes, number: int, at: int) -> None:
         """Of the rules that match a line the strongest takes it: one line is one failure."""
-        best, spec = None, None
-        for pattern in patterns:
-            rule = pattern.spec
-            if isinstance(rule, RuleSpec) and (rule.inside is None or rule.inside in self._sections):
-                if spec is None or (not rule.generic, rule.priority) > (not spec.generic, spec.priority):
-                    best, spec = pattern, rule
-        if best is None or spec is None:
+        rules = [(pattern, pattern.spec) for pattern in patterns if isinstance(pattern.spec, RuleSpec)]
+        if any(pattern.matches(stem) for pattern in self._matcher.harmless):
             return
+        best, spec = max(rules, key=lambda rule: (not rule[1].generic, rule[1].priority))
         self._last_line[spec.name] = (number, text)
         captures, named = best.captures(stem)
         kept = self._hits.setdefault(spec.name, RuleHits())
@@ -170,26 +180,26 @@ class Reading:
 
     def _hit_in_text(self, prefix: str, line: str) -> Hit | None:
         stem = (prefix + line).encode("utf-8", "replace")
-        rules = [p for p in self._matcher.matching(stem) if isinstance(p.spec, RuleSpec) and p.spec.inside is None]
+        candidates = self._matcher.candidates(stem)
+        rules = [(pattern, pattern.spec) for pattern in candidates if isinstance(pattern.spec, RuleSpec) and pattern.matches(stem)]
         if not rules:
             return None
-        best = max(rules, key=lambda p: (not p.spec.generic, p.spec.priority) if isinstance(p.spec, RuleSpec) else (False, 0))
+        best, spec = max(rules, key=lambda rule: (not rule[1].generic, rule[1].priority))
         captures, named = best.captures(stem)
-        assert isinstance(best.spec, RuleSpec)
-        return Hit(best.spec, 0, shortened(line, LINE_SHOWN_CHARS), captures, named_tests(named), (), Step(), None, source="annotation")
+        return Hit(spec, 0, shortened(line, LINE_SHOWN_CHARS), captures, named_tests(named), (), Step(), None, source="annotation")
 
     # Markers
 
-    def _follow_markers(self, patterns: list[Pattern], text: str, stem: bytes, number: int) -> bool:
-        """Does what the line's markers say; True when the line can be no failure."""
-        harmless = False
+    def _follow_markers(self, patterns: list[Pattern], text: str, stem: bytes, number: int) -> None:
         for pattern in patterns:
-            spec = pattern.spec
-            if spec is None:
-                harmless = True
-            elif isinstance(spec, Marker):
-                self._follow(spec, pattern, text, stem, number)
-        return harmless
+            if isinstance(pattern.spec, Marker):
+                self._follow(pattern.spec, pattern, text, stem, number)
+
+    def _follow_passed(self, stem: bytes, number: int) -> None:
+        for pattern in self._matcher.passed:
+            test = pattern.captures(stem)[1].get("test")
+            if test in self._watched:
+                self._passed(test, number)
 
     def _follow(self, marker: Marker, pattern: Pattern, text: str, stem: bytes, number: int) -> None:
         match marker.kind:
@@ -205,12 +215,8 @@ class Reading:
                 self._retry(drop=False)
             case "recovered":
                 self._retry(drop=True)
-            case "passed":
-                self._passed(pattern.captures(stem)[1].get("test", ""), number)
             case "quiet":
                 self._quiet = (marker, number + marker.max_lines)
-            case "scope":
-                return
         if marker.kind in ("command", "step"):
             self._commands.append(shortened(text, CONTEXT_SHOWN_CHARS))
 
@@ -224,8 +230,6 @@ class Reading:
 
     def _passed(self, test: str, number: int) -> None:
         """A test passed: what it printed is no failure, and what it failed before was tried again."""
-        if test not in self._watched:
-            return
         for kept in self._hits.values():
             for hit in kept.all():
                 if hit.scope == test and hit.line_number < number:

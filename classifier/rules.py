@@ -56,6 +56,7 @@ class RuleSpec:
     generic: bool = False
     anywhere: bool = False
     hint: str = ""
+    hints: tuple[str, ...] = ()
     points_to: str = ""
     example: str = ""
     near_miss: str = ""
@@ -72,11 +73,11 @@ class Marker:
 
     kind: MarkerKind
     pattern: str
-    lazy: bool = False
     until: str | None = None
     max_lines: int = 200
     example: str = ""
     literal: str = ""
+    hints: tuple[str, ...] = ()
     closed_by: tuple[str, ...] = ()
 
     @classmethod
@@ -202,6 +203,8 @@ def _check_pattern(spec: RuleSpec, label: str) -> None:
         raise RuleError(f"{label}: the pattern does not match its example. Correct one of them.")
     if spec.hint and spec.example and not compiled(spec.hint, f"{label}, hint").search(spec.example):
         raise RuleError(f"{label}: the hint does not match the example, so such lines would not be read. Correct the hint or leave it out.")
+    if spec.hints and spec.example and not any(text.strip() in spec.example for text in spec.hints):
+        raise RuleError(f"{label}: none of the hints is in the example, so such lines would not be read. Correct the hints or leave them out.")
     if spec.near_miss and pattern.search(spec.near_miss):
         raise RuleError(f"{label}: the pattern matches its near miss, which it must not. Make it stricter.")
 
