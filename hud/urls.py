@@ -16,6 +16,11 @@ from hud.views.badge import badge
 from hud.views.commit import commit
 from hud.views.health import health
 from hud.views.job import job
+from hud.views.manage import audit as manage_audit
+from hud.views.manage import follow as manage_follow
+from hud.views.manage import groups as manage_groups
+from hud.views.manage import inbox as manage_inbox
+from hud.views.manage import overview as manage_overview
 from hud.views.metrics import metrics
 from hud.views.run import raw_log, run_page
 
@@ -39,6 +44,19 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("api/v1/", api.urls),
     path("accounts/login/", LoginView.as_view(template_name="hud/login.html"), name="login"),
     path("accounts/logout/", LogoutView.as_view(), name="logout"),
+    # ── For admins ───────────────────────────────────────────────────────────────────────────────────────────────────
+    path("manage/", manage_overview.overview, name="manage"),
+    path("manage/follow", manage_follow.follow, name="follow"),
+    path("manage/follow/<int:request_id>", manage_follow.progress, name="back-fill"),
+    path("manage/follow/stop", manage_follow.stop, name="stop-following"),
+    path("manage/follow/untrack", manage_follow.untrack, name="stop-tracking"),
+    path("manage/follow/secret", manage_follow.secret, name="webhook-secret"),
+    path("manage/inbox", manage_inbox.inbox, name="inbox"),
+    path("manage/inbox/<int:item_id>", manage_inbox.item, name="inbox-item"),
+    path("manage/inbox/retry", manage_inbox.retry, name="inbox-retry"),
+    path("manage/inbox/dismiss", manage_inbox.dismiss, name="inbox-dismiss"),
+    path("manage/groups/<owner>/<name>", manage_groups.groups, name="groups"),
+    path("manage/audit", manage_audit.audit, name="audit"),
     # ── Below a repository ───────────────────────────────────────────────────────────────────────────────────────────
     path("<owner>/<name>/-/cell/<sha>/<int:column>", card.cell, name="cell"),
     path("<owner>/<name>/-/card/<sha>/<int:column>", card.card, name="card"),

@@ -6,6 +6,7 @@ import redis
 from django.conf import settings
 
 from hud.clients.github import Budget, GitHubClient, Options, RedisAnswers, RedisLimits, Retries, TimeLimits
+from hud.clients.github.limits import Standing
 
 
 @lru_cache(maxsize=1)
@@ -40,3 +41,9 @@ def github_client(*, interactive: bool = False) -> GitHubClient:
     options = github_options()
     limits = RedisLimits(_redis(), options.fingerprint, options.budget)
     return GitHubClient(options, limits, RedisAnswers(_redis()), interactive=interactive)
+
+
+def github_standing() -> Standing:
+    """Return what is left of GitHub's quota and of HUD's own budget. Raises redis.RedisError."""
+    options = github_options()
+    return RedisLimits(_redis(), options.fingerprint, options.budget).standing()

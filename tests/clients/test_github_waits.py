@@ -10,7 +10,7 @@ import pytest
 import redis
 
 from hud.clients.github import Budget, BudgetSpent, Forbidden, GitHubClient, MemoryLimits, RateLimited, RedisLimits
-from hud.clients.github.limits import seconds_left_in_hour
+from hud.clients.github.limits import Standing, seconds_left_in_hour
 from tests.clients.conftest import Clock
 from tests.fakes.github import FakeGitHub, FakeRepository, Scripted
 
@@ -194,6 +194,16 @@ class TestInRedis:
         assert 30 < refusal.wait_s <= 40
         assert (refusal.reason, refusal.own) == ("GitHub refuses", False)
         assert shared("another token").admit(interactive=False) is None
+
+    def test_how_things_stand_is_told_without_counting_a_request(self, shared: Callable[..., RedisLimits]) -> None:
+        assert shared(per_hour=100).standing() == Standing(budget=100)
+        assert shared().admit(interactive=True) is None
+        shared().note_quota(5000, 4812, 600)
+        shared().close_for(90, "GitHub refuses")
+        told = shared(per_hour=100).standing()
+        assert (told.limit, told.remaining, told.spent, told.reason) == (5000, 4812, 1, "GitHub refuses")
+        assert 80 < told.refused_for_s <= 90 and 590 < told.reset_in_s <= 600
+        assert shared().standing().spent == 1
 
     def test_a_shorter_refusal_does_not_shorten_a_longer_one(self, shared: Callable[..., RedisLimits]) -> None:
         shared().close_for(40, "long")
