@@ -38,7 +38,7 @@ LISTS_OF_FAILURES = [
     *([one, other] for one in FAILURES[:3] for other in FAILURES[1:]),
 ]
 OTHER_JOBS = [s.TEST, s.shard(1), s.shard(2, 5), SIBLING, s.BUILD, s.LINT, s.COMPAT]
-CONCLUSIONS = ["success", "failure", "failure", "timed_out", "cancelled", "skipped"]
+CONCLUSIONS = ["success", "failure", "failure", "failure", "timed_out", "cancelled"]
 HOURS = [None, -200, -60, -20, -12, -10, -5, -1, 0.5, 3]
 COMMITS = ["base", "c1", "c2", "c3", "c4", "head"]
 CHANGES = ["pr/7", "pr/8", "pr/9", None]
@@ -80,8 +80,13 @@ def runs(draw: st.DrawFn, number: int, judged: s.Json) -> s.Json:
 @st.composite
 def scenarios(draw: st.DrawFn) -> s.Json:
     job = draw(st.sampled_from([s.TEST, s.TEST, s.BUILD, s.LINT]))
-    judged = s.mine(draw(st.sampled_from([None, *LISTS_OF_FAILURES])), job=job, id="0", commit="head")
-    judged["conclusion"] = draw(st.sampled_from(["failure", "failure", "timed_out", "cancelled"]))
+    judged = s.mine(
+        draw(st.sampled_from([None, *[FAILURES[:1]] * len(LISTS_OF_FAILURES), *LISTS_OF_FAILURES])),
+        job=job,
+        id="0",
+        commit="head",
+    )
+    judged["conclusion"] = draw(st.sampled_from([*["failure"] * 6, "timed_out", "cancelled"]))
     made: s.Json = {"run": judged}
     number = 0
     for name in (*LISTS, "base"):
