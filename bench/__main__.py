@@ -11,7 +11,7 @@ from bench.store import bench_servers
 from hud.runtime.embedded import CHECKOUT
 
 # In the order in which they run. Each is a module of this folder with `run() -> Report`.
-WITHOUT_STORE = ("classifier", "accuracy")
+WITHOUT_STORE = ("classifier", "accuracy", "verdicts_pure")
 WITH_STORE = ("grid", "ingest", "replay", "live", "paint")
 
 
