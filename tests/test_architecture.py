@@ -121,15 +121,6 @@ def test_nothing_below_imports_views_api_or_commands() -> None:
     assert not wrong, "\n".join(wrong)
 
 
-def test_views_do_not_import_tables_from_each_other() -> None:
-    wrong = [
-        f"{module} imports {name}"
-        for module, name in imports()
-        if room_of(module) == "hud.views" and room_of(name) == "hud.api"
-    ]
-    assert not wrong, "\n".join(wrong)
-
-
 def test_pure_decisions_import_no_framework_database_or_network() -> None:
     wrong = [
         f"{module} imports {name}"

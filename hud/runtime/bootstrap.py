@@ -46,7 +46,10 @@ def is_installed(folder: str, names: list[str]) -> bool:
     """Return whether exactly these requirements, or those of the tests, are installed already."""
     stamp = os.path.join(folder, "installed")
     enough = {fingerprint(names), fingerprint(["requirements.txt", "requirements-dev.txt"])}
-    return os.path.exists(stamp) and open(stamp).read() in enough
+    if not os.path.exists(stamp):
+        return False
+    with open(stamp) as file:
+        return file.read() in enough
 
 
 def install(folder: str, names: list[str]) -> int:

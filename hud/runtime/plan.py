@@ -10,7 +10,7 @@ from pathlib import Path
 from hud.runtime.errors import StartError
 from hud.runtime.store import data_dir_of
 
-_FULL_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]*/[A-Za-z0-9._-]+")
+_FULL_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*/[A-Za-z0-9._-]+")
 # Read by start-up alone, as (default, meaning); hud/settings.py declares all others. README.md lists both.
 VARIABLES = {
     "REPO": ("", "owner/name that `make run` follows"),
