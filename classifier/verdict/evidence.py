@@ -77,7 +77,7 @@ class Evidence:
         if state == "flip":
             return self._flipped(failure, commit) if is_direct else None
         red = _red_commits(states[at:])
-        if not is_direct and not self._counts_as_look_alike(red):
+        if not is_direct and (is_bare(failure) or not self._counts_as_look_alike(red)):
             return None
         return self._broken_before(failure, commit, red)
 
@@ -143,9 +143,8 @@ class Evidence:
     def after(self, failure: Failure) -> Finding | None:
         """A red that entered trunk after the base, by other people's changes. Only for pull requests: what comes after
         a commit on trunk may come from it. A red that was repaired before the push is a thing of the past."""
-        if self.timeline.is_on_trunk or any(
-            self.timeline.state(one, failure) == "green" for one in self.timeline.undated
-        ):
+        undated = (self.timeline.state(one, failure) for one in self.timeline.undated)
+        if self.timeline.is_on_trunk or is_bare(failure) or "green" in undated:
             return None
         later = [(commit, self.timeline.state(commit, failure)) for commit in self.timeline.after_base()]
         red = [
@@ -233,7 +232,7 @@ class Evidence:
         if not self._are_enough(authors):
             return None
         if self._fails_in_other_jobs(failures):
-            self.notes["the same failure is in other jobs of this change, and chance does not strike twice"] += len(
+            self.notes["the failure is in other jobs of this change too, and chance does not strike twice"] += len(
                 found
             )
             return None

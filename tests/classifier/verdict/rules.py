@@ -159,6 +159,13 @@ def a_bare_crash_elsewhere_is_no_look_alike() -> s.Json:
     return s.scene(s.mine([crash]), elsewhere=[s.run(failures=[crash], hours=-2, author=who) for who in ("bo", "cy")])
 
 
+@case("no evidence", FIX)
+def a_bare_crash_on_trunk_after_the_base_is_no_look_alike() -> s.Json:
+    """Trunk crashed too, and nobody knows where."""
+    crash = s.line("Segmentation fault (core dumped)", "crash")
+    return s.scene(s.mine([crash]), trunk=[s.run(failures=[crash], hours=-2, author="bo")])
+
+
 # The base and trunk before it
 
 
