@@ -7,6 +7,7 @@ again goes on behind the last one that was noted.
 import logging
 from collections.abc import Callable
 from datetime import datetime, timedelta
+from typing import Any
 
 from django.db import transaction
 from django.db.models import Q
@@ -76,6 +77,8 @@ def back_fill(
         return FollowRequest.objects.get(pk=request_id)
     try:
         _Filling(request, client, after_commit, progress).run()
+    except _Dropped:
+        request.state, request.message = FollowRequest.State.FAILED, "it is followed no more"
     except (GitHubError, SameRepository) as error:
         _put_off(request, error)
     except Exception as error:  # whatever it is, the request must say so and not stay claimed; then it is raised on
@@ -116,6 +119,10 @@ def retry_at(request: FollowRequest) -> datetime | None:
     """Return when a waiting request is worked on again, None for at once."""
     text = request.cursor.get("retry_at")
     return datetime.fromisoformat(text) if text else None
+
+
+class _Dropped(Exception):
+    """The request was deleted meanwhile: the repository is followed no more."""
 
 
 class _Filling:
@@ -170,8 +177,13 @@ class _Filling:
     def _say(self, message: str) -> None:
         request = self._request
         request.message = storable(message, 1000)
-        request.save(update_fields=["state", "branch", "done", "total", "message", "cursor", "updated_at"])
+        told = {name: getattr(request, name) for name in ("state", "branch", "done", "total", "message", "cursor")}
+        self._write(**told)
         self._progress(request)
 
     def _sign_of_life(self) -> None:
-        FollowRequest.objects.filter(pk=self._request.pk).update(updated_at=timezone.now())
+        self._write()
+
+    def _write(self, **fields: Any) -> None:
+        if not FollowRequest.objects.filter(pk=self._request.pk).update(updated_at=timezone.now(), **fields):
+            raise _Dropped

@@ -265,6 +265,11 @@ def test_a_name_that_is_no_repository_s_is_never_asked(github: FakeGitHub, clien
     assert github.requests == []
 
 
+def test_an_owner_with_an_underscore_is_a_company_s_managed_user(github: FakeGitHub, client: GitHubClient) -> None:
+    github.add(FakeRepository("ida_brindle/kestrel", 78))
+    assert client.repository("ida_brindle/kestrel")["id"] == 78
+
+
 def test_names_in_a_path_are_quoted(github: FakeGitHub, kestrel: FakeRepository, client: GitHubClient) -> None:
     with pytest.raises(Rejected):
         client.commit(REPO, "../../../user")

@@ -222,6 +222,17 @@ def test_an_interrupted_back_fill_goes_on_at_once_when_started_again(busy: World
     assert len(cells(request.repository)) == 4
 
 
+def test_who_stops_following_in_the_middle_stops_the_back_fill(busy: World) -> None:
+    request = request_follow(full_name=FULL_NAME, branch="main", commits=4)
+
+    def stop(row: FollowRequest) -> None:
+        if row.done == 1 and FollowRequest.objects.exists():
+            stop_following(repository=row.repository)
+
+    assert busy.back_fill(request, stop).message == "it is followed no more"
+    assert len(cells(request.repository)) == 1
+
+
 def test_a_fault_of_hud_s_own_is_told_and_tried_again_later(busy: World, monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(*_: object, **__: object) -> None:
         raise ZeroDivisionError("oops")

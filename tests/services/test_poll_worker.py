@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from django.utils import timezone
 
-from hud.models import Branch, FollowRequest, Log, Run
+from hud.models import Branch, Failure, FollowRequest, Run
 from hud.services.follow import request_follow
 from hud.services.repositories import ensure_repository
 from hud.tasks import back_fill, poll_due
@@ -44,7 +44,7 @@ def test_a_worker_polls_what_is_due_and_fetches_the_log_without_showing_the_toke
         blob.blobs["/log"] = Scripted(200, line)
         start_worker(GITHUB_API_URL=github.url, GITHUB_TOKEN=TOKEN)
         poll_due.delay()
-        wait_for(lambda: Log.objects.filter(status="stored").exists(), "the log is here")
+        wait_for(lambda: Failure.objects.exists(), "the log is here and read", 90)
     assert cells(repository) == {("c1", "unit"): "failure"}
     assert Branch.objects.get(pk=branch.pk).polled_at is not None
     assert Run.objects.get().failures.get(rank=0).line == line.decode().strip()
@@ -63,8 +63,8 @@ def test_a_broken_workflow_file_is_found_by_the_scheduler_alone(
     repository, _ = ensure_repository(full_name=case["repo"], branch="main", followed=True)
     start_worker(GITHUB_API_URL=github.url)
     poll_due.delay()
-    wait_for(lambda: len([s for s in cells(repository).values() if s == "failure"]) == 3, "c3 to c5 are red")
-    wait_for(lambda: Run.objects.filter(failures__category="config").count() == 3, "the cause is named")
+    wait_for(lambda: len([s for s in cells(repository).values() if s == "failure"]) == 3, "c3 to c5 are red", 90)
+    wait_for(lambda: Run.objects.filter(failures__category="config").count() == 3, "the cause is named", 90)
 
 
 def test_nothing_is_lost_when_a_worker_is_killed_in_the_middle_of_a_back_fill(
@@ -79,7 +79,7 @@ def test_nothing_is_lost_when_a_worker_is_killed_in_the_middle_of_a_back_fill(
     request = request_follow(full_name=FULL_NAME, branch="main", commits=40)
     worker = start_worker(GITHUB_API_URL=github.url)
     back_fill.delay(request.pk)
-    wait_for(lambda: FollowRequest.objects.get().done >= 3, "some commits are here")
+    wait_for(lambda: FollowRequest.objects.get().done >= 3, "some commits are here", 90)
     worker.send_signal(signal.SIGKILL)
     worker.wait()
     assert FollowRequest.objects.get().state == FollowRequest.State.RUNNING
@@ -87,5 +87,5 @@ def test_nothing_is_lost_when_a_worker_is_killed_in_the_middle_of_a_back_fill(
     FollowRequest.objects.update(updated_at=timezone.now() - timedelta(minutes=3))
     start_worker(name="next", GITHUB_API_URL=github.url)
     back_fill.delay(request.pk)
-    wait_for(lambda: FollowRequest.objects.get().state == FollowRequest.State.DONE, "the back-fill is done", 60)
+    wait_for(lambda: FollowRequest.objects.get().state == FollowRequest.State.DONE, "the back-fill is done", 90)
     assert Run.objects.count() == 40

@@ -32,7 +32,7 @@ MOST_PAGES = 1000
 MOST_RUNS_LISTED = 1000
 """GitHub lists no more runs than this for one filter, however many pages are asked."""
 
-_FULL_NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9-]*)/(?!\.\.?$)[A-Za-z0-9._-]{1,100}")
+_FULL_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*/(?!\.\.?$)[A-Za-z0-9._-]{1,100}")
 
 
 @dataclass(frozen=True, slots=True)

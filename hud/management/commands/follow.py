@@ -70,7 +70,10 @@ class Command(BaseCommand):
                     return request
                 while not self._is_due(request):
                     time.sleep(_LOOK_EVERY_S)
-                    request.refresh_from_db()
+                    try:
+                        request.refresh_from_db()
+                    except FollowRequest.DoesNotExist:
+                        raise CommandError("it is followed no more") from None
                     bar.show(request)
 
     def _is_due(self, request: FollowRequest) -> bool:
