@@ -7,7 +7,7 @@ from typing import Any
 from whitenoise.storage import CompressedManifestStaticFilesStorage
 
 
-class CollectedOrSource(CompressedManifestStaticFilesStorage):  # type: ignore[misc]
+class CollectedOrSource(CompressedManifestStaticFilesStorage):
     """Falls back to a file's own name before `collectstatic` has run, as in tests."""
 
     manifest_strict = False
