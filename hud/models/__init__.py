@@ -5,6 +5,7 @@ from hud.models.ci import Cell, Job, Run, Streak, Workflow, WorkflowRun
 from hud.models.failure import Annotation, Failure, Log
 from hud.models.inbox import FollowRequest, InboxItem
 from hud.models.repository import Branch, GroupRule, Repository, RepositoryAlias
+from hud.models.rules import Reclassification, Rule, RuleTrial, RuleVersion, TrialChange
 from hud.models.trunk import BranchCommit, Commit, HeadReport, PullRequest
 
 __all__ = [
@@ -22,10 +23,15 @@ __all__ = [
     "Job",
     "Log",
     "PullRequest",
+    "Reclassification",
     "Repository",
     "RepositoryAlias",
+    "Rule",
+    "RuleTrial",
+    "RuleVersion",
     "Run",
     "Streak",
+    "TrialChange",
     "Workflow",
     "WorkflowRun",
 ]
