@@ -211,6 +211,7 @@ CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 CELERY_TASK_IGNORE_RESULT = True
 CELERY_TASK_DEFAULT_QUEUE = "work"
 CELERY_TASK_ROUTES = {
+    "hud.tasks.sweep": {"queue": "ingest"},
     "hud.tasks.ingest*": {"queue": "ingest"},  # the way from an event to the grid never waits for logs
     "hud.tasks.poll*": {"queue": "poll"},  # taken in turn with "work": a thousand logs do not hold up a poll
     "hud.tasks.back_fill": {"queue": "poll"},

@@ -7,6 +7,9 @@ from hud.services import follow, inbox, logs, poll
 from hud.services.github import github_client
 from hud.services.ingest import Applied
 
+MOST_FETCHES = 4
+"""Messages sent for the logs of one batch: each fetches what is due until nothing is, so a few are enough."""
+
 
 @shared_task(name="hud.tasks.ingest_inbox")
 def ingest_inbox() -> int:
@@ -14,11 +17,12 @@ def ingest_inbox() -> int:
     return inbox.drain(follow_up)
 
 
-@shared_task(name="hud.tasks.fetch_log")
-def fetch_log(run_id: int) -> None:
-    """Fetch and classify one run's log."""
+@shared_task(name="hud.tasks.fetch_logs")
+def fetch_logs() -> None:
+    """Fetch and classify the logs that are due. As many run side by side as there are worker processes."""
     with github_client() as client:
-        logs.fetch_log(run_id=run_id, client=client)
+        if logs.fetch_due_logs(client=client):
+            fetch_logs.delay()
 
 
 @shared_task(name="hud.tasks.fetch_annotations")
@@ -38,8 +42,8 @@ def classify_again(run_id: int) -> None:
 def sweep() -> None:
     """Take up what a lost message or a killed worker left behind."""
     inbox.nudge(ingest_inbox.delay)
-    for run_id in logs.due_logs():
-        fetch_log.delay(run_id)
+    if logs.has_due_logs():
+        fetch_logs.delay()
     for run_id in logs.due_classifications():
         classify_again.delay(run_id)
 
@@ -75,8 +79,8 @@ def forget_old_items() -> int:
 
 def follow_up(applied: Applied) -> None:
     """Queue the work that follows from applied facts; called after the commit."""
-    for run_id in applied.logs_wanted:
-        fetch_log.delay(run_id)
+    for _ in applied.logs_wanted[:MOST_FETCHES]:
+        fetch_logs.delay()
     for run_id in applied.annotations_wanted:
         fetch_annotations.delay(run_id)
     for run_id in applied.classify_again:

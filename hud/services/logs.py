@@ -10,7 +10,7 @@ from functools import lru_cache
 from django.conf import settings
 from django.core.files.storage import storages
 from django.db import transaction
-from django.db.models import Q
+from django.db.models import Q, QuerySet
 from django.utils import timezone
 
 import classifier
@@ -18,8 +18,8 @@ from hud.clients.github import GitHubClient, LogGone, NotFound, RateLimited, Red
 from hud.clients.github.errors import GitHubError
 from hud.clients.logstore import LogStore, StoredLog
 from hud.core.cell import State, state_of
-from hud.core.github import annotations_fact
 from hud.core.facts import Facts
+from hud.core.github import annotations_fact
 from hud.core.text import storable
 from hud.models import Failure, Log, Repository, Run
 from hud.services.batch import Batch
@@ -55,14 +55,38 @@ def engine_version() -> str:
 # ---- fetching -------------------------------------------------------------------------------------------------------
 
 
-def due_logs(limit: int = 200) -> list[int]:
-    """Return the run ids of logs that are to be fetched now."""
+def _due() -> QuerySet[Log]:
     now = timezone.now()
-    return list(
-        Log.objects.filter(Q(next_attempt_at=None) | Q(next_attempt_at__lte=now), status=Log.Status.PENDING)
-        .order_by("id")
-        .values_list("run_id", flat=True)[:limit]
-    )
+    return Log.objects.filter(Q(next_attempt_at=None) | Q(next_attempt_at__lte=now), status=Log.Status.PENDING)
+
+
+def has_due_logs() -> bool:
+    """Tell whether some log is to be fetched now."""
+    return _due().exists()
+
+
+def fetch_due_logs(*, client: GitHubClient, budget_s: float = 30) -> bool:
+    """Fetch what is due, newest run first, for about `budget_s`. Returns whether some may be left.
+
+    A back-fill's thousand logs wait behind the one that just turned red.
+    """
+    started = time.monotonic()
+    while time.monotonic() - started < budget_s:
+        run_id = _claim_next()
+        if run_id is None:
+            return False
+        _fetch_claimed(run_id, client)
+    return True
+
+
+def _claim_next() -> int | None:
+    with transaction.atomic():
+        log = _due().select_for_update(skip_locked=True).order_by("-run_id").first()
+        if log is None:
+            return None
+        log.next_attempt_at = timezone.now() + LEASE
+        log.save(update_fields=["next_attempt_at"])
+        return log.run_id
 
 
 def due_classifications(limit: int = 200) -> list[int]:
@@ -81,13 +105,11 @@ def fetch_annotations(*, run_id: int, client: GitHubClient) -> None:
         logger.warning("annotations of run %s are left for the next poll: %s", run.external_id, error)
 
 
-def fetch_log(*, run_id: int, client: GitHubClient) -> bool:
-    """Fetch, keep and classify one run's log and annotations. Returns False where another worker is at it.
+def _fetch_claimed(run_id: int, client: GitHubClient) -> None:
+    """Fetch, keep and classify one run's log and annotations.
 
     Never raises for what GitHub may answer: the row says what happened, and when it is tried again.
     """
-    if not _claim(run_id):
-        return False
     run = Run.objects.select_related("repository", "log").get(pk=run_id)
     try:
         _fetch(run, client)
@@ -95,16 +117,6 @@ def fetch_log(*, run_id: int, client: GitHubClient) -> bool:
         _try_later(run, str(error), error.until - timezone.now(), counts=False)
     except GitHubError as error:
         _try_later(run, str(error), timedelta(seconds=min(10 * 4**run.log.attempts, 3600)))
-    return True
-
-
-def _claim(run_id: int) -> bool:
-    now = timezone.now()
-    return bool(
-        Log.objects.filter(
-            Q(next_attempt_at=None) | Q(next_attempt_at__lte=now), run_id=run_id, status=Log.Status.PENDING
-        ).update(next_attempt_at=now + LEASE)
-    )
 
 
 def _fetch(run: Run, client: GitHubClient) -> None:
@@ -213,7 +225,7 @@ class _Classification:
         started = time.monotonic()
         try:
             self._session.feed(chunk)
-        except Exception as error:  # noqa: BLE001  (a fault of the classifier must not cost the log)
+        except Exception as error:
             self._give_up(f"The classifier crashed: {type(error).__name__}: {error}")
             logger.exception("the classifier crashed")
         self._spent_s += time.monotonic() - started
@@ -230,7 +242,7 @@ class _Classification:
             return ()
         try:
             return self._session.finish(annotations=_annotations(run)).failures
-        except Exception as error:  # noqa: BLE001  (as above)
+        except Exception as error:
             self._give_up(f"The classifier crashed: {type(error).__name__}: {error}")
             logger.exception("the classifier crashed")
             return ()

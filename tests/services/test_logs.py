@@ -58,7 +58,8 @@ def test_a_failed_runs_log_is_kept_and_classified_and_its_cell_gets_a_verdict(
 ) -> None:
     _kestrel(github).logs = {501: RED_LOG}
     applied = _take(_red())
-    assert [logs.fetch_log(run_id=i, client=client) for i in applied.logs_wanted] == [True]
+    assert len(applied.logs_wanted) == 1
+    logs.fetch_due_logs(client=client)
     run = Run.objects.get(external_id=501)
     assert (run.log.status, run.log.line_count, run.log.size_bytes) == ("stored", 1, len(RED_LOG))
     assert b"".join(logs.log_store().raw(run.log.key)) == RED_LOG
@@ -71,21 +72,27 @@ def test_a_log_is_asked_for_once_however_often_the_task_comes(github: FakeGitHub
     _kestrel(github).logs = {501: RED_LOG}
     (run_id,) = _take(_red()).logs_wanted
     assert _take(_red()).logs_wanted == []
-    assert [logs.fetch_log(run_id=run_id, client=client) for _ in range(3)] == [True, False, False]
+    assert run_id
+    assert [logs.fetch_due_logs(client=client) for _ in range(3)] == [False, False, False]
     assert sum(path.endswith("/501/logs") for path in github.paths()) == 1
 
 
 def test_a_killed_workers_log_is_taken_up_when_its_lease_ends(github: FakeGitHub, client: GitHubClient) -> None:
     (run_id,) = _take(_red()).logs_wanted
-    assert logs._claim(run_id)
-    assert logs.due_logs() == []
+    assert logs._claim_next() == run_id
+    assert not logs.has_due_logs()
     Log.objects.update(next_attempt_at=timezone.now() - timedelta(seconds=1))
-    assert logs.due_logs() == [run_id]
+    assert logs._claim_next() == run_id
+
+
+def test_the_newest_red_is_fetched_before_a_back_fills_logs(github: FakeGitHub, client: GitHubClient) -> None:
+    old, new = (_take(_red(501, "c1")).logs_wanted, _take(_red(502, "c2")).logs_wanted)
+    assert [logs._claim_next(), logs._claim_next()] == [*new, *old]
 
 
 def test_a_log_that_github_no_longer_has_is_said_to_be_gone(github: FakeGitHub, client: GitHubClient) -> None:
-    (run_id,) = _take(_red()).logs_wanted
-    logs.fetch_log(run_id=run_id, client=client)
+    assert _take(_red()).logs_wanted
+    logs.fetch_due_logs(client=client)
     log = Log.objects.get()
     assert (log.status, log.next_attempt_at) == ("gone", None)
     assert Cell.objects.get().verdict == "unknown"
@@ -100,9 +107,9 @@ def test_a_time_out_told_only_in_an_annotation_makes_the_cancelled_cell_red(
             {**said, "message": "The job running on runner r-1 has exceeded the maximum execution time of 60 minutes."}
         ]
     }
-    (run_id,) = _take(_red(conclusion="cancelled")).logs_wanted
+    assert _take(_red(conclusion="cancelled")).logs_wanted
     assert Cell.objects.get().state == "cancelled"
-    logs.fetch_log(run_id=run_id, client=client)
+    logs.fetch_due_logs(client=client)
     assert Run.objects.get(external_id=501).failures.get(rank=0).category == "timeout"
     assert Cell.objects.get().state == "timed_out"
     assert Streak.objects.get().length == 1
@@ -112,17 +119,17 @@ def test_a_time_out_told_only_in_an_annotation_makes_the_cancelled_cell_red(
 def test_a_superseded_run_stays_cancelled_and_gives_no_signal(github: FakeGitHub, client: GitHubClient) -> None:
     message = "Canceling since a higher priority waiting request for ci-refs/heads/main exists"
     _kestrel(github).annotations = {501: [{"annotation_level": "failure", "path": ".github", "message": message}]}
-    (run_id,) = _take(_red(conclusion="cancelled")).logs_wanted
-    logs.fetch_log(run_id=run_id, client=client)
+    assert _take(_red(conclusion="cancelled")).logs_wanted
+    logs.fetch_due_logs(client=client)
     assert Cell.objects.get().state == "cancelled"
     assert not Streak.objects.exists()
 
 
 def test_a_rate_limit_puts_the_log_off_without_counting_as_a_failure(github: FakeGitHub, client: GitHubClient) -> None:
     _kestrel(github).logs = {501: RED_LOG}
-    (run_id,) = _take(_red()).logs_wanted
+    assert _take(_red()).logs_wanted
     github.script("*", Scripted(429, {"message": "Too many requests"}, {"Retry-After": "30"}))
-    logs.fetch_log(run_id=run_id, client=client)
+    logs.fetch_due_logs(client=client)
     log = Log.objects.get()
     assert (log.status, log.attempts) == ("pending", 0)
     assert log.next_attempt_at is not None
@@ -132,12 +139,12 @@ def test_a_rate_limit_puts_the_log_off_without_counting_as_a_failure(github: Fak
 def test_a_broken_github_is_tried_again_with_growing_waits_then_given_up_and_said(
     github: FakeGitHub, client: GitHubClient
 ) -> None:
-    (run_id,) = _take(_red()).logs_wanted
+    assert _take(_red()).logs_wanted
     waits = []
     for _ in range(logs.ATTEMPTS):
         github.script("*", Scripted(502, {"message": "Bad gateway"}))
         Log.objects.update(next_attempt_at=None)
-        logs.fetch_log(run_id=run_id, client=client)
+        logs.fetch_due_logs(client=client)
         log = Log.objects.get()
         if log.next_attempt_at:
             waits.append((log.next_attempt_at - timezone.now()).total_seconds())
@@ -150,11 +157,11 @@ def test_a_broken_github_is_tried_again_with_growing_waits_then_given_up_and_sai
 def test_a_redirect_to_a_host_that_is_not_configured_is_refused_and_said(
     github: FakeGitHub, client: GitHubClient
 ) -> None:
-    (run_id,) = _take(_red()).logs_wanted
+    assert _take(_red()).logs_wanted
     inside = "http://169.254.169.254/latest/meta-data"
     github.script("/repos/brindle/kestrel/check-runs/501/annotations", Scripted(200, []))
     github.script("/repos/brindle/kestrel/actions/jobs/501/logs", Scripted(302, None, {"Location": inside}))
-    logs.fetch_log(run_id=run_id, client=client)
+    logs.fetch_due_logs(client=client)
     log = Log.objects.get()
     assert log.status == "refused"
     assert "169.254.169.254" in log.error
@@ -168,8 +175,8 @@ def test_a_refused_redirect_is_asked_for_again_and_its_signature_is_kept_nowhere
         for number in ("one", "two"):
             place = {"Location": f"{blob.url}/log?sig={number}"}
             github.script("/repos/brindle/kestrel/actions/jobs/501/logs", Scripted(302, None, place))
-        (run_id,) = _take(_red()).logs_wanted
-        logs.fetch_log(run_id=run_id, client=client)
+        assert _take(_red()).logs_wanted
+        logs.fetch_due_logs(client=client)
         assert [s.query["sig"] for s in blob.requests] == ["one", "two"]
         assert not any({"authorization", "cookie"} & s.headers.keys() for s in blob.requests)
     log = Log.objects.get()
@@ -186,8 +193,8 @@ def test_a_crash_of_the_classifier_costs_no_log_and_excuses_nothing(
 
     monkeypatch.setattr(classifier.Session, "feed", crash)
     _kestrel(github).logs = {501: RED_LOG}
-    (run_id,) = _take(_red()).logs_wanted
-    logs.fetch_log(run_id=run_id, client=client)
+    assert _take(_red()).logs_wanted
+    logs.fetch_due_logs(client=client)
     log = Log.objects.get()
     assert log.status == "stored"
     assert "The classifier crashed: RecursionError" in log.error
@@ -199,8 +206,8 @@ def test_classification_past_its_time_limit_names_the_setting(
 ) -> None:
     settings.CLASSIFY_TIMEOUT_S = 0
     _kestrel(github).logs = {501: RED_LOG}
-    (run_id,) = _take(_red()).logs_wanted
-    logs.fetch_log(run_id=run_id, client=client)
+    assert _take(_red()).logs_wanted
+    logs.fetch_due_logs(client=client)
     assert "CLASSIFY_TIMEOUT_S" in Log.objects.get().error
 
 
@@ -210,8 +217,8 @@ def test_a_log_past_its_limit_keeps_head_and_tail_and_says_what_was_cut(
     settings.LOG_MAX_BYTES, settings.LOG_HEAD_BYTES, settings.LOG_TAIL_BYTES = 3_000_000, 1_000_000, 1_000_000
     filler = b"".join(b"line %07d of many\n" % i for i in range(1, 200_001))
     _kestrel(github).logs = {501: filler + RED_LOG}
-    (run_id,) = _take(_red()).logs_wanted
-    logs.fetch_log(run_id=run_id, client=client)
+    assert _take(_red()).logs_wanted
+    logs.fetch_due_logs(client=client)
     log = Log.objects.get()
     assert (log.line_count, log.size_bytes) == (200_001, len(filler) + len(RED_LOG))
     assert log.cut
@@ -223,8 +230,8 @@ def test_a_second_cause_in_a_streak_is_marked_as_a_change(github: FakeGitHub, cl
     other = RED_LOG.replace(b"test_io.py::test_seek", b"test_net.py::test_bind")
     _kestrel(github).logs = {501: RED_LOG, 502: RED_LOG, 503: other}
     applied = _take(_red(501, "c1"), _red(502, "c2"), _red(503, "c3"))
-    for run_id in applied.logs_wanted:
-        logs.fetch_log(run_id=run_id, client=client)
+    assert applied.logs_wanted
+    logs.fetch_due_logs(client=client)
     streak = Streak.objects.get()
     assert (streak.length, len(streak.changes)) == (3, 1)
     cells = Cell.objects.order_by("run__external_id")
@@ -233,23 +240,23 @@ def test_a_second_cause_in_a_streak_is_marked_as_a_change(github: FakeGitHub, cl
 
 def test_a_workflow_that_did_not_start_is_a_matter_of_configuration(github: FakeGitHub, client: GitHubClient) -> None:
     applied = _take(event("workflow_run", workflow_run(950, "c2", conclusion="startup_failure")))
-    for run_id in applied.logs_wanted:
-        logs.fetch_log(run_id=run_id, client=client)
+    assert applied.logs_wanted
+    logs.fetch_due_logs(client=client)
     assert Failure.objects.get().category == "config"
     assert github.paths() == []
 
 
 def test_a_synthetic_repository_asks_github_for_nothing(github: FakeGitHub, client: GitHubClient) -> None:
-    (run_id,) = _take(_red()).logs_wanted
+    assert _take(_red()).logs_wanted
     Repository.objects.update(synthetic=True)
-    logs.fetch_log(run_id=run_id, client=client)
+    logs.fetch_due_logs(client=client)
     assert github.paths() == []
     assert Log.objects.get().status == "gone"
 
 
 def test_annotations_that_are_announced_later_are_read_and_classified(github: FakeGitHub, client: GitHubClient) -> None:
     (run_id,) = _take(_red()).logs_wanted
-    logs.fetch_log(run_id=run_id, client=client)
+    logs.fetch_due_logs(client=client)
     said = {"annotation_level": "failure", "path": ".github", "title": ""}
     _kestrel(github).annotations = {
         501: [{**said, "message": "The job has exceeded the maximum execution time of 20m0s"}]
@@ -264,7 +271,7 @@ def test_annotations_that_are_announced_later_are_read_and_classified(github: Fa
 
 def test_annotations_whose_message_was_lost_are_found_by_the_sweep(github: FakeGitHub, client: GitHubClient) -> None:
     (run_id,) = _take(_red()).logs_wanted
-    logs.fetch_log(run_id=run_id, client=client)
+    logs.fetch_due_logs(client=client)
     assert logs.due_classifications() == []
     items = [{"annotation_level": "failure", "message": "No space left on device", "path": ".github"}]
     _take(("rest.annotations", {"job_id": 501, "items": items}))
