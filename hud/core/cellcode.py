@@ -6,7 +6,7 @@ its cost does not grow with the number of runs in the store.
 
 from dataclasses import dataclass
 
-from hud.core.cell import Detail, State
+from hud.core.cell import FAILING, Detail, State
 
 ABSENT = " "
 PLAIN_SUCCESS = "."
@@ -84,10 +84,8 @@ def encode(state: State, detail: Detail = Detail.NONE, verdict: str = "", severa
     """Return the character of a cell. Raises KeyError for a combination that no cell can have."""
     if state is State.ABSENT:
         return ABSENT
-    if state is State.SUCCESS and verdict != "flaky":
-        verdict = ""
-    elif state not in (State.SUCCESS, State.FAILURE, State.TIMED_OUT):
-        verdict = ""
+    meaningful = verdict == "flaky" if state is State.SUCCESS else state in FAILING
+    verdict = verdict if meaningful else ""
     return _CHARS[(state, detail, verdict, several)]
 
 

@@ -18,7 +18,7 @@ class InboxItem(models.Model):
 
     source = models.CharField(max_length=10, default="webhook")
     event = models.CharField(max_length=60)
-    delivery = models.CharField(max_length=100, null=True, blank=True)
+    delivery = models.CharField(max_length=100, null=True, blank=True)  # noqa: DJ001  (unique where there is one)
     full_name = models.CharField(max_length=310, default="", blank=True)
     repository = models.ForeignKey(Repository, null=True, blank=True, on_delete=models.SET_NULL)
     body = models.BinaryField()

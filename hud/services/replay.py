@@ -148,17 +148,16 @@ def _play_commits(repository: Repository, branch: Branch, recording: Recording) 
 
 def _play_runs(repository: Repository, recording: Recording, progress: Progress) -> tuple[int, dict[int, bool]]:
     """Return how many runs there were, and the ids of those whose log is wanted: True where failed."""
-    total, done, run_count = len(recording.workflow_runs), 0, 0
+    total, run_count = len(recording.workflow_runs), 0
     wanted: dict[int, bool] = {}
     runs: list[dict[str, Any]] = []
     jobs: list[dict[str, Any]] = []
     listed: list[list[int]] = []
-    for run, its_jobs in recording.jobs():
+    for done, (run, its_jobs) in enumerate(recording.jobs(), 1):
         runs.append(run)
         if its_jobs is not None:
             jobs.extend(its_jobs)
             listed.append([run["id"], run.get("run_attempt") or 1])
-        done += 1
         if len(jobs) >= JOBS_A_BATCH or done == total:
             _take_runs(repository, runs, jobs, listed)
             run_count += len(jobs)
