@@ -43,6 +43,10 @@ def _object(value: object, what: str) -> Payload:
     return value
 
 
+def _object_or_empty(value: object) -> Payload:
+    return value if isinstance(value, Mapping) else {}
+
+
 def _part(payload: Payload, name: str) -> Payload:
     if name not in payload:
         raise BadPayload(f"the field {name!r} is missing")
@@ -123,8 +127,8 @@ def commit_fact(item: Payload) -> CommitFact:
     """Read an element of REST's commit list: the only source that knows parents."""
     commit = _part(item, "commit")
     message = _text(commit.get("message"), 20_000)
-    author = commit.get("author") if isinstance(commit.get("author"), Mapping) else {}
-    committer = commit.get("committer") if isinstance(commit.get("committer"), Mapping) else {}
+    author = _object_or_empty(commit.get("author"))
+    committer = _object_or_empty(commit.get("committer"))
     parents = item.get("parents")
     if not isinstance(parents, list):
         raise BadPayload("'parents' of a commit must be a list")
@@ -146,7 +150,7 @@ def commit_fact(item: Payload) -> CommitFact:
 def _event_commit(item: Payload, guessed_parent: str = "") -> CommitFact:
     """Read a commit as push and workflow_run events describe it: no parents, one time."""
     message = _text(item.get("message"), 20_000)
-    author = item.get("author") if isinstance(item.get("author"), Mapping) else {}
+    author = _object_or_empty(item.get("author"))
     at = time_of(item.get("timestamp"))
     touched = [path for name in ("added", "removed", "modified") for path in item.get(name) or ()]
     return CommitFact(
@@ -323,7 +327,7 @@ def _workflow_job(payload: Payload) -> Facts:
 def _check_run(payload: Payload) -> Facts:
     item = _part(payload, "check_run")
     job_id = _id(item, "id") or 0
-    app = item.get("app") if isinstance(item.get("app"), Mapping) else {}
+    app = _object_or_empty(item.get("app"))
     if app.get("slug") == "github-actions":
         # The same run as the `workflow_job` of this id; only its annotations are news.
         output = item.get("output")

@@ -73,7 +73,7 @@ class Recording:
             if branch:
                 return str(branch)
         names = Counter(r.get("head_branch") for r in self.workflow_runs if r.get("head_branch"))
-        return names.most_common(1)[0][0] if names else "main"
+        return str(names.most_common(1)[0][0]) if names else "main"
 
     def limited_to(self, newest: int) -> None:
         """Keep the newest commits and their runs only."""

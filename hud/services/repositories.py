@@ -82,7 +82,7 @@ def ensure_repository(
             default_branch=default_branch or branch or "main",
             synthetic=synthetic,
         )
-    changes = {}
+    changes: dict[str, str | bool] = {}
     if default_branch and default_branch != repository.default_branch:
         changes["default_branch"] = default_branch
     if followed is not None and followed != repository.followed:
