@@ -132,7 +132,7 @@ class Reading:
         rules = [(pattern, pattern.spec) for pattern in patterns if isinstance(pattern.spec, RuleSpec)]
         if any(pattern.matches(stem) for pattern in self._matcher.harmless):
             return
-        best, spec = max(rules, key=lambda rule: (not rule[1].generic, rule[1].priority))
+        best, spec = max(rules, key=lambda rule: rule[1].priority)
         self._last_line[spec.name] = (number, text)
         captures, named = best.captures(stem)
         kept = self._hits.setdefault(spec.name, RuleHits())
@@ -184,7 +184,7 @@ class Reading:
         rules = [(pattern, pattern.spec) for pattern in candidates if isinstance(pattern.spec, RuleSpec) and pattern.matches(stem)]
         if not rules:
             return None
-        best, spec = max(rules, key=lambda rule: (not rule[1].generic, rule[1].priority))
+        best, spec = max(rules, key=lambda rule: rule[1].priority)
         captures, named = best.captures(stem)
         return Hit(spec, 0, shortened(line, LINE_SHOWN_CHARS), captures, named_tests(named), (), Step(), None, source="annotation")
 
@@ -196,6 +196,8 @@ class Reading:
                 self._follow(pattern.spec, pattern, text, stem, number)
 
     def _follow_passed(self, stem: bytes, number: int) -> None:
+        if self._watch_scan.Match(UNANCHORED, stem, 0, len(stem))[0][0] < 0:
+            return
         for pattern in self._matcher.passed:
             test = pattern.captures(stem)[1].get("test")
             if test in self._watched:
@@ -209,7 +211,7 @@ class Reading:
             case "step_failed":
                 self._step.failed = True
             case "step_passed":
-                self._step.passed = True
+                self._step.passed = not self._step.failed
                 self._step = Step(self._step.name)
             case "retry":
                 self._retry(drop=False)
