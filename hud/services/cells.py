@@ -7,7 +7,7 @@ from hud.core.cell import ABSENT_CELL, Detail, MergedCell, RunFact, State, merge
 from hud.core.cellcode import ABSENT, encode, put
 from hud.models import Branch, Cell, Commit, Job, Run
 from hud.services.batch import Batch
-from hud.services.bulk import insert_rows, update_texts
+from hud.services.bulk import insert_rows, update_rows, update_texts
 
 
 def refresh_cells(batch: Batch) -> None:
@@ -33,7 +33,7 @@ def refresh_cells(batch: Batch) -> None:
             changed.append(cell)
     Cell.objects.filter(id__in=gone).delete()
     insert_rows(made)
-    Cell.objects.bulk_update(changed, _FIELDS, batch_size=500)
+    update_rows(changed, _FIELDS)
     batch.dirty_streaks.update(batch.dirty_cells)
     write_characters(batch, {key: _character(rows.get(key)) for key in batch.dirty_cells})
 
@@ -68,7 +68,7 @@ def _run_facts(
 
 def _set(cell: Cell, merged: MergedCell, run_ids: dict[int, int]) -> bool:
     """Put a merge into its row; tell whether anything changed. Verdicts of failing cells are the streaks' to write."""
-    values = {
+    values: dict[str, object] = {
         "run_id": run_ids[merged.run_id] if merged.run_id is not None else None,
         "state": merged.state.value,
         "detail": merged.detail.value,

@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
+from datetime import datetime
 
 from django.db import connection
 from django.db.models import Q
@@ -11,6 +12,7 @@ from hud.core.join import earliest, join_list, join_text, latest
 from hud.core.trunk import Head, arrange
 from hud.models import Branch, BranchCommit, Commit, HeadReport
 from hud.services.batch import Batch
+from hud.services.bulk import update_rows
 
 _FIELDS = [
     "title",
@@ -66,7 +68,7 @@ def write_commits(batch: Batch, facts: Sequence[CommitFact]) -> None:
         if [getattr(commit, f) for f in _FIELDS] != before:
             changed.append(commit)
             moved = moved or commit.first_parent != parent
-    Commit.objects.bulk_update(changed, _FIELDS, batch_size=500)
+    update_rows(changed, _FIELDS)
     if moved:
         _rearrange(batch, Branch.objects.filter(repository=batch.repository, tracked=True))
     if changed:
@@ -154,11 +156,11 @@ def _arrange_branch(batch: Batch, branch: Branch) -> None:
         Branch.objects.filter(pk=branch.pk).update(head_id=head_id)
 
 
-def _parents_of_repository(branch: Branch) -> tuple[dict[str, str], dict[str, int], dict[str, object]]:
+def _parents_of_repository(branch: Branch) -> tuple[dict[str, str], dict[str, int], dict[str, datetime | None]]:
     """Return sha -> first parent, sha -> commit id, sha -> commit time of all commits of the repository."""
     parent_of: dict[str, str] = {}
     ids: dict[str, int] = {}
-    times: dict[str, object] = {}
+    times: dict[str, datetime | None] = {}
     rows = Commit.objects.filter(repository_id=branch.repository_id)
     for pk, sha, parents, guess, at in rows.values_list("id", "sha", "parents", "guessed_parent", "committed_at"):
         ids[sha] = pk

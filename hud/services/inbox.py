@@ -16,10 +16,11 @@ from django.db import DatabaseError, transaction
 from django.db.models import Q
 from django.utils import timezone
 
-from hud.core.facts import Facts
+from hud.core.facts import Facts, RepositoryFact
 from hud.core.github import KNOWN_EVENTS, BadPayload, facts_of, repository_fact
 from hud.core.text import storable
 from hud.models import InboxItem, Repository
+from hud.services.bulk import insert_new, update_rows
 from hud.services.ingest import Applied, apply_facts
 from hud.services.repositories import find_repository
 
@@ -67,17 +68,11 @@ def accept_delivery(*, event: str, delivery: str, body: bytes) -> Accepted:
     facts_of(event, payload)
     sender = repository_fact(payload)
     state = InboxItem.State.WAITING if event != "ping" else InboxItem.State.DONE
-    item, made = InboxItem.objects.get_or_create(
-        delivery=delivery,
-        defaults={
-            "event": event,
-            "body": body,
-            "full_name": sender.full_name if sender else "",
-            "state": state,
-        },
-    )
-    if made:
+    full_name = sender.full_name if sender else ""
+    item = InboxItem(delivery=delivery, event=event, body=body, full_name=full_name, state=state)
+    if insert_new(item, "delivery"):
         return Accepted("stored")
+    item = InboxItem.objects.get(delivery=delivery)
     if bytes(item.body) != body:
         raise DeliveryConflict(f"delivery {delivery} came before with another body; send it with an id of its own")
     again = Q(state=InboxItem.State.PARKED) | Q(state=InboxItem.State.UNFOLLOWED) | Q(state="waiting", attempts__gt=0)
@@ -115,20 +110,24 @@ def _drain_batch(after_commit: Callable[[Applied], None]) -> int:
         )
         groups: dict[int, list[tuple[InboxItem, Facts]]] = defaultdict(list)
         repositories: dict[int, Repository] = {}
+        senders: dict[RepositoryFact, Repository | None] = {}
         for item in items:
-            _sort_item(item, groups, repositories)
+            _sort_item(item, groups, repositories, senders)
         for repository_id in sorted(groups):
             _work(repositories[repository_id], groups[repository_id], after_commit)
     return len(items)
 
 
 def _sort_item(
-    item: InboxItem, groups: dict[int, list[tuple[InboxItem, Facts]]], repositories: dict[int, Repository]
+    item: InboxItem,
+    groups: dict[int, list[tuple[InboxItem, Facts]]],
+    repositories: dict[int, Repository],
+    senders: dict[RepositoryFact, Repository | None],
 ) -> None:
     """Find an item's repository and read its facts; settle at once what has no effect."""
     try:
         payload = read_body(bytes(item.body))
-        repository = item.repository or _repository_of(payload)
+        repository = item.repository or _repository_of(payload, senders)
         if repository is None:
             _finish(item, InboxItem.State.UNFOLLOWED)
             return
@@ -141,9 +140,16 @@ def _sort_item(
     groups[repository.pk].append((item, facts))
 
 
-def _repository_of(payload: Mapping[str, Any]) -> Repository | None:
+def _repository_of(
+    payload: Mapping[str, Any], senders: dict[RepositoryFact, Repository | None]
+) -> Repository | None:
+    """Return who sent it. `senders` are those of this batch: most items of a batch have the same."""
     sender = repository_fact(payload)
-    return find_repository(sender) if sender else None
+    if sender is None:
+        return None
+    if sender not in senders:
+        senders[sender] = find_repository(sender)
+    return senders[sender]
 
 
 def _work(
@@ -165,7 +171,8 @@ def _work(
         return
     for item, facts in entries:
         item.note = storable("\n".join(dict.fromkeys(facts.notes)), 2000)
-        _finish(item, InboxItem.State.DONE)
+        _settle(item, InboxItem.State.DONE)
+    update_rows([item for item, _ in entries], _SETTLED)
     transaction.on_commit(lambda: after_commit(applied))
 
 
@@ -177,9 +184,16 @@ def describe(error: Exception) -> str:
     return storable(f"{type(error).__name__}: {words}{where}", 2000)
 
 
-def _finish(item: InboxItem, state: str) -> None:
+_SETTLED = ["state", "error", "note", "processed_at", "next_attempt_at", "repository"]
+
+
+def _settle(item: InboxItem, state: str) -> None:
     item.state, item.error, item.processed_at, item.next_attempt_at = state, "", timezone.now(), None
-    item.save(update_fields=["state", "error", "note", "processed_at", "next_attempt_at", "repository"])
+
+
+def _finish(item: InboxItem, state: str) -> None:
+    _settle(item, state)
+    item.save(update_fields=_SETTLED)
 
 
 def _fail(item: InboxItem, reason: str) -> None:

@@ -1,6 +1,7 @@
 """Writes the runs of jobs."""
 
 from collections.abc import Iterable, Sequence
+from operator import attrgetter
 
 from hud.core.cell import FAILING, State, state_of
 from hud.core.facts import JobRunFact
@@ -8,7 +9,7 @@ from hud.core.join import earliest, join_list, join_progress, join_text, latest
 from hud.core.origin import origin_of
 from hud.models import Job, Log, Run, Workflow, WorkflowRun
 from hud.services.batch import Batch
-from hud.services.bulk import insert_rows
+from hud.services.bulk import insert_rows, update_rows
 from hud.services.commits import ensure_commits
 from hud.services.workflows import job_of, workflow_by_name
 
@@ -41,7 +42,7 @@ def write_job_runs(batch: Batch, facts: Sequence[JobRunFact]) -> None:
         r.external_id: r
         for r in Run.objects.filter(repository=batch.repository, external_id__in={f.job_id for f in facts})
     }
-    before = {run_id: _place_and_state(r) for run_id, r in known.items()}
+    before = {run_id: _values(r) for run_id, r in known.items()}
     jobs = _Columns(batch, facts)
     for fact in facts:
         run = known.get(fact.job_id)
@@ -54,18 +55,19 @@ def write_job_runs(batch: Batch, facts: Sequence[JobRunFact]) -> None:
         run.origin = jobs.origin_of(fact, run.attempt)
     runs = list(known.values())
     insert_rows([r for r in runs if r.pk is None])
-    Run.objects.bulk_update([r for r in runs if r.external_id in before], _JOINED, batch_size=500)
+    changed = [r for r in runs if r.external_id in before and before[r.external_id] != _values(r)]
+    update_rows(changed, _JOINED)
     for run in runs:
         was = before.get(run.external_id)
-        if was != _place_and_state(run):
+        if was is None or was[:_PLACE_AND_STATE] != _values(run)[:_PLACE_AND_STATE]:
             batch.dirty_cells.add((run.commit_id, run.job_id))
             if was:
-                batch.dirty_cells.add(was[:2])
+                batch.dirty_cells.add((was[0], was[1]))
     batch.logs_wanted.update(r.id for r in runs if wants_log(r))
 
 
-def _place_and_state(run: Run) -> tuple[int, int, str, str]:
-    return run.commit_id, run.job_id, run.status, run.conclusion
+_values = attrgetter("commit_id", "job_id", "status", "conclusion", *(n for n in _JOINED if n not in ("commit", "job")))
+_PLACE_AND_STATE = 4
 
 
 def wants_log(run: Run) -> bool:
@@ -161,7 +163,7 @@ def write_origins(batch: Batch, rows: Iterable[WorkflowRun]) -> None:
         if run.origin != origin:
             run.origin = origin
             changed.append(run)
-    Run.objects.bulk_update(changed, ["origin"], batch_size=500)
+    update_rows(changed, ["origin"])
 
 
 def mark_logs_wanted(batch: Batch, *, logs_follow: bool) -> list[int]:

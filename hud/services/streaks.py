@@ -15,6 +15,7 @@ from hud.core.cellcode import ABSENT, FAILING_CHARS, GREEN_CHARS, LOOKS
 from hud.core.streak import StreakCell, find_streaks
 from hud.models import Branch, BranchCommit, Cell, Failure, Job, Streak
 from hud.services.batch import Batch
+from hud.services.bulk import update_rows
 from hud.services.cells import character_of, write_characters
 
 _CHUNK = 128
@@ -178,7 +179,7 @@ def _judge(batch: Batch, job: Job, streak: core.Streak, commit_ids: Sequence[int
     for cell, verdict in zip(ordered, trunk_verdicts(facts), strict=True):
         if _set_verdict(cell, verdict):
             changed.append(cell)
-    Cell.objects.bulk_update(changed, ["verdict", "verdict_reason", "verdict_confidence"], batch_size=500)
+    update_rows(changed, ["verdict", "verdict_reason", "verdict_confidence"])
     write_characters(batch, {(c.commit_id, c.job_id): character_of(c) for c in changed})
     return [streak.failing[i] for i in cause_changes(facts)]
 

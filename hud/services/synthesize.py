@@ -76,16 +76,7 @@ def synthesize(
 
     Raises ValueError where a real repository has this name.
     """
-    repository, _ = ensure_repository(
-        full_name=source.full_name,
-        branch=source.branch,
-        github_id=source.payload["id"],
-        default_branch=source.branch,
-        synthetic=True,
-    )
-    if not repository.synthetic:
-        raise ValueError(f"{source.full_name} is a real repository here; give the invented one another name")
-    apply_facts(repository=repository, facts=_trunk(source))
+    repository = follow_synthetic(source)
     runs = failures = logs = done = 0
     for pushes in _batches(source):
         jobs = [job for push in pushes for run in push.runs for job in run.jobs]
@@ -98,6 +89,21 @@ def synthesize(
     for run in Run.objects.filter(repository=repository, external_id__lt=0, conclusion="startup_failure"):
         record_start_failure(run)
     return Synthesized(source.commits, runs, failures, logs)
+
+
+def follow_synthetic(source: SyntheticRepository) -> Repository:
+    """Make the invented repository and its commits known, without any run. Raises ValueError as `synthesize` does."""
+    repository, _ = ensure_repository(
+        full_name=source.full_name,
+        branch=source.branch,
+        github_id=source.payload["id"],
+        default_branch=source.branch,
+        synthetic=True,
+    )
+    if not repository.synthetic:
+        raise ValueError(f"{source.full_name} is a real repository here; give the invented one another name")
+    apply_facts(repository=repository, facts=_trunk(source))
+    return repository
 
 
 def _trunk(source: SyntheticRepository) -> Facts:

@@ -10,6 +10,7 @@ from hud.core.facts import WorkflowRunFact
 from hud.core.join import earliest, join_progress, join_text, latest
 from hud.models import Job, Run, Workflow, WorkflowRun
 from hud.services.batch import Batch
+from hud.services.bulk import insert_rows, update_rows
 from hud.services.commits import ensure_commits
 
 
@@ -34,8 +35,8 @@ def write_workflow_runs(batch: Batch, facts: Sequence[WorkflowRunFact]) -> list[
         _join_workflow_run(row, fact)
     touched = [known[(f.run_id, f.attempt)] for f in facts]
     rows = list({(r.external_id, r.attempt): r for r in touched}.values())
-    WorkflowRun.objects.bulk_create([r for r in rows if r.pk is None], batch_size=500)
-    WorkflowRun.objects.bulk_update([r for r in rows if r.pk is not None], _UPDATED, batch_size=500)
+    update_rows([r for r in rows if r.pk is not None], _UPDATED)
+    insert_rows([r for r in rows if r.pk is None])
     _move_runs(batch, rows)
     return rows
 
