@@ -2,10 +2,9 @@
 
 import logging
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
 from datetime import timedelta
-from functools import lru_cache
 
 from django.conf import settings
 from django.core.files.storage import storages
@@ -23,6 +22,7 @@ from hud.core.github import annotations_fact
 from hud.core.text import storable
 from hud.models import Failure, Log, Repository, Run
 from hud.services.batch import Batch
+from hud.services.engines import Reader, reader_of, version_of
 from hud.services.ingest import apply_facts, lock_repository, settle
 
 logger = logging.getLogger(__name__)
@@ -35,21 +35,6 @@ ATTEMPTS = 8
 def log_store() -> LogStore:
     """Return the store of logs: Django's storage named "logs", files or S3 by setting."""
     return LogStore(storages["logs"])
-
-
-@lru_cache(maxsize=4)
-def _engine(fingerprint: str) -> classifier.Engine:
-    return classifier.Engine(classifier.Ruleset.builtin())
-
-
-def engine() -> classifier.Engine:
-    """Return the classifier with the built-in rules, made once per process."""
-    return _engine(classifier.Ruleset.builtin().fingerprint)
-
-
-def engine_version() -> str:
-    """Return what names the answers of this engine and these rules."""
-    return f"{classifier.ENGINE_VERSION}:{classifier.Ruleset.builtin().fingerprint[:16]}"
 
 
 # ---- fetching -------------------------------------------------------------------------------------------------------
@@ -200,24 +185,33 @@ def store_log(*, run: Run, chunks: Iterable[bytes]) -> None:
         head_bytes=settings.LOG_HEAD_BYTES,
         tail_bytes=settings.LOG_TAIL_BYTES,
     )
-    classification = _Classification()
+    reading = Classifying(reader_of(run.repository_id))
     with writer:
         for chunk in chunks:
             writer.write(chunk)
-            classification.feed(chunk)
+            reading.feed(chunk)
         stored = writer.close()
-    failures = classification.finish(run)
-    _write_log(run, stored, classification.trouble)
-    record_failures(run=run, failures=failures)
+    failures = reading.finish(annotations_of(run))
+    with transaction.atomic():  # a worker killed in here leaves a log that is still to be fetched
+        lock_repository(run.repository)
+        _write_log(run, stored)
+        record_failures(run=run, failures=failures, by=reading)
+    if reading.is_outdated(run):
+        classify_again(run)
 
 
-class _Classification:
+class Classifying:
     """One log on its way through the classifier. A crash or a time-out of ours is said, and hides no log."""
 
-    def __init__(self) -> None:
-        self._session: classifier.Session | None = engine().start()
+    def __init__(self, reader: Reader) -> None:
+        self._session: classifier.Session | None = reader.engine.start()
         self._spent_s = 0.0
+        self.version = reader.version
         self.trouble = ""
+
+    def is_outdated(self, run: Run) -> bool:
+        """Whether the rules were changed meanwhile: those who read the logs again then may have missed this one."""
+        return self.version != version_of(run.repository_id)
 
     def feed(self, chunk: bytes) -> None:
         if self._session is None:
@@ -237,25 +231,25 @@ class _Classification:
     def _give_up(self, trouble: str) -> None:
         self._session, self.trouble = None, trouble
 
-    def finish(self, run: Run) -> Sequence[classifier.Failure]:
+    def finish(self, annotations: Sequence[classifier.Annotation]) -> Sequence[classifier.Failure]:
         if self._session is None:
             return ()
         try:
-            return self._session.finish(annotations=_annotations(run)).failures
+            return self._session.finish(annotations=annotations).failures
         except Exception as error:
             self._give_up(f"The classifier crashed: {type(error).__name__}: {error}")
             logger.exception("the classifier crashed")
             return ()
 
 
-def _annotations(run: Run) -> list[classifier.Annotation]:
+def annotations_of(run: Run) -> list[classifier.Annotation]:
     return [
         classifier.Annotation(level=a.level, message=a.message, title=a.title, path=a.path)
         for a in run.annotations.all()
     ]
 
 
-def _write_log(run: Run, stored: StoredLog, trouble: str) -> None:
+def _write_log(run: Run, stored: StoredLog) -> None:
     cut = stored.cut
     Log.objects.update_or_create(
         run=run,
@@ -265,10 +259,9 @@ def _write_log(run: Run, stored: StoredLog, trouble: str) -> None:
             "size_bytes": stored.size_bytes,
             "line_count": stored.line_count,
             "cut": {"first_line": cut.first_line, "last_line": cut.last_line, "bytes": cut.bytes} if cut else None,
-            "error": storable(trouble, 2000),
+            "error": "",
             "next_attempt_at": None,
             "fetched_at": timezone.now(),
-            "classified_by": engine_version(),
         },
     )
 
@@ -278,18 +271,27 @@ def classify_again(run: Run) -> None:
     if run.external_id < 0:
         record_start_failure(run)
         return
+    reading, failures = read_again(run, reader_of(run.repository_id))
+    record_failures(run=run, failures=failures, by=reading)
+    if reading.is_outdated(run):
+        classify_again(run)
+
+
+def read_again(
+    run: Run, reader: Reader, alive: Callable[[], None] = lambda: None
+) -> tuple[Classifying, Sequence[classifier.Failure]]:
+    """Put a run's stored log, if there is one, and its annotations through a reader. Writes nothing.
+
+    `alive` is called every now and then. Raises LogNotFoundError and LogDamagedError.
+    """
     log = Log.objects.filter(run=run).first()
-    classification = _Classification()
+    reading = Classifying(reader)
     if log and log.status == Log.Status.STORED:
         with closing(log_store().aligned(log.key)) as chunks:
             for chunk in chunks:
-                classification.feed(chunk)
-    failures = classification.finish(run)
-    if log:
-        Log.objects.filter(pk=log.pk).update(classified_by=engine_version())
-        if classification.trouble:
-            Log.objects.filter(pk=log.pk).update(error=storable(classification.trouble, 2000))
-    record_failures(run=run, failures=failures)
+                reading.feed(chunk)
+                alive()
+    return reading, reading.finish(annotations_of(run))
 
 
 def record_start_failure(run: Run) -> None:
@@ -314,14 +316,19 @@ def record_start_failure(run: Run) -> None:
 
 
 @transaction.atomic
-def record_failures(*, run: Run, failures: Sequence[classifier.Failure]) -> None:
-    """Replace a run's failures, primary first, and bring its cell's verdict and its streak up to date."""
+def record_failures(*, run: Run, failures: Sequence[classifier.Failure], by: Classifying | None = None) -> bool:
+    """Replace a run's failures, primary first, and bring its cell's verdict and its streak up to date.
+
+    `by` is noted with its log in the same transaction: which rules gave these answers is never in doubt. Returns
+    whether they are others than before.
+    """
     repository = Repository.objects.get(pk=run.repository_id)
     lock_repository(repository)
     run.refresh_from_db()
     batch = Batch(repository)
     rows = [_row(run, rank, f) for rank, f in enumerate(failures)]
-    if not _same(list(run.failures.all()), rows):
+    differs = not _same(list(run.failures.all()), rows)
+    if differs:
         run.failures.all().delete()
         Failure.objects.bulk_create(rows)
         batch.dirty_streaks.add((run.commit_id, run.job_id))
@@ -330,7 +337,19 @@ def record_failures(*, run: Run, failures: Sequence[classifier.Failure]) -> None
         run.told_conclusion = told
         run.save(update_fields=["told_conclusion"])
         batch.dirty_cells.add((run.commit_id, run.job_id))
+    if by is not None:
+        _note_reading(run, by)
     settle(batch)
+    return differs
+
+
+def _note_reading(run: Run, by: Classifying) -> None:
+    log = Log.objects.filter(run=run)
+    if by.trouble:
+        log.update(classified_by=by.version, error=storable(by.trouble, 2000))
+        return
+    log.update(classified_by=by.version)
+    log.filter(status=Log.Status.STORED).exclude(error="").update(error="")
 
 
 def _told_conclusion(run: Run, failures: Sequence[classifier.Failure]) -> str:
