@@ -14,6 +14,8 @@ from classifier.signatures import signature_of
 
 FAILURES_LIMIT: Final = 50
 
+CUT_SHORT: Final = ("timeout", "cancelled", "infra_runner")
+
 Weighed = tuple[int, Hit]
 """A hit and its weakness."""
 
@@ -23,8 +25,7 @@ def ranked_failures(hits: Sequence[Hit], tests: Sequence[str] = (), *, everythin
 
     `everything` keeps echoes, generic lines and attempts that were made again, at the end.
     """
-    some_step_failed = any(hit.step.failed for hit in hits)
-    weighed = [(weakness(hit, some_step_failed), hit) for hit in hits]
+    weighed = _weighed(hits)
     kept = _told_apart(weighed if everything else _without_echoes(weighed))
     if not everything:
         kept = _without_weaker(kept)
@@ -42,6 +43,15 @@ def weakness(hit: Hit, some_step_failed: bool) -> int:
     if hit.step.post or hit.step.passed or (some_step_failed and not hit.step.failed and hit.source == "log"):
         return 2
     return 1 if hit.retried else 0
+
+
+def _weighed(hits: Sequence[Hit]) -> list[Weighed]:
+    """Where the last attempt was only cut short, nothing says that the earlier ones' failures went away: they count in full."""
+    some_step_failed = any(hit.step.failed for hit in hits)
+    weighed = [(weakness(hit, some_step_failed), hit) for hit in hits]
+    if all(hit.rule.generic or hit.rule.category in CUT_SHORT for weight, hit in weighed if weight == 0):
+        return [(0 if weight == 1 else weight, hit) for weight, hit in weighed]
+    return weighed
 
 
 def _without_echoes(weighed: Sequence[Weighed]) -> list[Weighed]:

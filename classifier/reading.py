@@ -14,7 +14,6 @@ from classifier.scopes import ScopeFinder
 CONTEXT_LINES: Final = 12
 LINE_SHOWN_CHARS: Final = 2_000
 CONTEXT_SHOWN_CHARS: Final = 300
-POINTED_LINES_BACK: Final = 30
 WATCHED_LIMIT: Final = 64
 WATCHED_CHARS: Final = range(4, 300)
 ANNOTATION_LINES_READ: Final = 100
@@ -141,7 +140,7 @@ class Reading:
             return
         scope = self._scopes.test_at(at)
         pointed_number, pointed = self._last_line.get(spec.points_to, (0, ""))
-        if pointed_number >= number - POINTED_LINES_BACK and pointed_number:
+        if pointed_number >= number - spec.points_back and pointed_number:
             number, text = pointed_number, pointed
         hit = Hit(spec, number, shortened(text, LINE_SHOWN_CHARS), captures, tests, tuple(reversed(self._commands)), self._step, scope)
         kept.add(hit)

@@ -58,6 +58,7 @@ class RuleSpec:
     hint: str = ""
     hints: tuple[str, ...] = ()
     points_to: str = ""
+    points_back: int = 30
     example: str = ""
     near_miss: str = ""
 
