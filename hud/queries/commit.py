@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from django.db.models import OuterRef, QuerySet, Subquery
+from django.db.models import OuterRef, Subquery
 
 from hud.core.cell import FAILING, Detail, State
 from hud.core.names import natural_key
@@ -205,10 +205,21 @@ def _parents(repository: Repository, commit: Commit) -> tuple[tuple[str, bool], 
     return tuple((sha, sha in known) for sha in shas)
 
 
+@dataclass(frozen=True, slots=True)
+class _Cell:
+    job_id: int
+    run_id: int | None
+    state: State
+    detail: Detail
+    verdict: str
+    reason: str
+    confidence: float | None
+    log_status: str
+
+
 def _results(repository: Repository, commit: Commit, place: Place | None) -> Results:
-    cells = list(_cells(commit))
-    speaking = {cell.run_id for cell in cells if cell.run_id}
-    attempts = attempts_by_cell(Run.objects.filter(commit=commit), speaking)
+    cells = _cells(commit)
+    attempts = attempts_by_cell(Run.objects.filter(commit=commit), {cell.run_id for cell in cells if cell.run_id})
     telling = {cell.job_id: _telling_run(cell, attempts.get((commit.pk, cell.job_id), ())) for cell in cells}
     causes = causes_by_run([run.row_id for run in telling.values() if run])
     jobs = {job.job_id: job for job in repository_jobs(repository.pk).values()}
@@ -227,39 +238,44 @@ def _results(repository: Repository, commit: Commit, place: Place | None) -> Res
     return _sectioned(results)
 
 
-def _cells(commit: Commit) -> QuerySet[Cell]:
-    return Cell.objects.filter(commit=commit).select_related("job__workflow", "run__log").defer("run__steps")
+def _cells(commit: Commit) -> list[_Cell]:
+    fields = ("job_id", "run_id", "state", "detail", "verdict", "verdict_reason", "verdict_confidence")
+    return [
+        _Cell(job_id, run_id, State(state), Detail(detail), verdict, reason, confidence, log or "")
+        for job_id, run_id, state, detail, verdict, reason, confidence, log in Cell.objects.filter(
+            commit=commit
+        ).values_list(*fields, "run__log__status")
+    ]
 
 
-def _telling_run(cell: Cell, attempts: tuple[Attempt, ...]) -> Attempt | None:
+def _telling_run(cell: _Cell, attempts: tuple[Attempt, ...]) -> Attempt | None:
     """Return the run whose causes are shown: none where the cell simply passed."""
-    if State(cell.state) is State.SUCCESS:
+    if cell.state is State.SUCCESS:
         return next((a for a in reversed(attempts) if a.state in FAILING), None)
     return next((a for a in attempts if a.row_id == cell.run_id), None)
 
 
 def _result(
-    cell: Cell,
+    cell: _Cell,
     job: GridJob | None,
     attempts: tuple[Attempt, ...],
     telling: Attempt | None,
     causes: Mapping[int, tuple[Cause, ...]],
     since: Since | None,
 ) -> JobResult:
-    log = getattr(cell.run, "log", None)
     return JobResult(
         job_id=cell.job_id,
-        name=job.display if job else cell.job.name,
-        workflow=cell.job.workflow.name,
-        state=State(cell.state),
-        detail=Detail(cell.detail),
+        name=job.display if job else f"job {cell.job_id}",
+        workflow=job.name.workflow if job else "",
+        state=cell.state,
+        detail=cell.detail,
         verdict=cell.verdict,
-        reason=cell.verdict_reason,
-        confidence=cell.verdict_confidence,
-        since=since if State(cell.state) in FAILING else None,
+        reason=cell.reason,
+        confidence=cell.confidence,
+        since=since if cell.state in FAILING else None,
         causes=causes.get(telling.row_id, ()) if telling else (),
         attempts=attempts,
-        log_status=log.status if log else "",
+        log_status=cell.log_status,
         cause_run=telling.external_id if telling else 0,
     )
 

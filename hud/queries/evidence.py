@@ -62,27 +62,51 @@ class Mention:
 
 def attempts_by_cell(runs: QuerySet[Run], speaking: Collection[int]) -> dict[tuple[int, int], tuple[Attempt, ...]]:
     """Return the runs by (commit id, job id), oldest first. `speaking`: row ids of the runs that cells show."""
+    fields = (
+        "commit_id", "job_id", "id", "external_id", "attempt", "status", "told_conclusion", "conclusion",
+        "origin", "created_at", "started_at", "completed_at", "runner_name", "html_url",
+    )  # fmt: skip
     found: dict[tuple[int, int], list[Attempt]] = {}
-    for run in runs.defer("steps", "labels", "name", "workflow_name").order_by("external_id"):
-        found.setdefault((run.commit_id, run.job_id), []).append(_attempt(run, run.pk in speaking))
+    # Rows rather than models: a commit may have thousands of runs.
+    for commit_id, job_id, *row in runs.values_list(*fields):
+        found.setdefault((commit_id, job_id), []).append(_attempt(*row, speaking=speaking))
     # Runs of a workflow's own start have negative ids: their order is that of the ids' size.
     return {key: tuple(sorted(runs, key=lambda a: abs(a.external_id))) for key, runs in found.items()}
 
 
-def _attempt(run: Run, speaks: bool) -> Attempt:
-    state, detail = state_of(run.status, run.told_conclusion or run.conclusion or None)
+_ORIGIN_WORDS = {value: str(label).lower() for value, label in Run.Origin.choices}
+
+
+def _attempt(
+    row_id: int,
+    external_id: int,
+    number: int,
+    status: str,
+    told: str,
+    conclusion: str,
+    origin: str,
+    created_at: datetime | None,
+    started_at: datetime | None,
+    completed_at: datetime | None,
+    runner_name: str,
+    html_url: str,
+    *,
+    speaking: Collection[int],
+) -> Attempt:
+    state, detail = state_of(status, told or conclusion or None)
+    took_s = int((completed_at - started_at).total_seconds()) if started_at and completed_at else None
     return Attempt(
-        row_id=run.pk,
-        external_id=run.external_id,
-        number=run.attempt,
+        row_id=row_id,
+        external_id=external_id,
+        number=number,
         state=state,
         detail=detail,
-        origin=run.get_origin_display().lower(),
-        started_at=run.started_at or run.created_at,
-        duration_s=run.duration_s,
-        runner_name=run.runner_name,
-        html_url=run.html_url,
-        speaks=speaks,
+        origin=_ORIGIN_WORDS.get(origin, origin),
+        started_at=started_at or created_at,
+        duration_s=None if took_s is None else max(0, took_s),
+        runner_name=runner_name,
+        html_url=html_url,
+        speaks=row_id in speaking,
     )
 
 

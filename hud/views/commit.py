@@ -31,9 +31,10 @@ def commit(request: HttpRequest, owner: str, name: str, sha: str) -> HttpRespons
     """The page of a commit, or for htmx its jobs: anew while some still run, nothing where nothing changed."""
     repository = repository_or_missing(owner, name)
     page = commit_page(repository, _commit_or_missing(repository, sha), request.GET.get("branch", ""))
-    fingerprint = _fingerprint(page.results)
+    fragment = wants_fragment(request)
+    fingerprint = _fingerprint(page.results) if fragment or page.results.running else ""
     context = {**_context(repository, page), "fingerprint": fingerprint}
-    if not wants_fragment(request):
+    if not fragment:
         response = render(request, "hud/commit.html", context)
         response["Cache-Control"] = "private, no-cache"
         return response
@@ -108,5 +109,6 @@ def _context(repository: Repository, page: CommitPage) -> dict[str, object]:
         "base": base,
         "here": f"{base}/commit/{page.sha}",
         "on_branch": f"?branch={quote(page.branch.name)}" if page.branch else "",
+        "at_github": not repository.synthetic,
         "github": github_links(repository, page.sha, page.pull.number if page.pull else None),
     }
