@@ -7,6 +7,7 @@ from hud.models.inbox import FollowRequest, InboxItem
 from hud.models.repository import Branch, GroupRule, Repository, RepositoryAlias
 from hud.models.rules import Reclassification, Rule, RuleTrial, RuleVersion, TrialChange
 from hud.models.trunk import BranchCommit, Commit, HeadReport, PullRequest
+from hud.models.verdict import ForceMerge, JobRule, JudgeRequest, Label, PostedReport, Reporting, Verdict
 
 __all__ = [
     "Annotation",
@@ -17,13 +18,19 @@ __all__ = [
     "Commit",
     "Failure",
     "FollowRequest",
+    "ForceMerge",
     "GroupRule",
     "HeadReport",
     "InboxItem",
     "Job",
+    "JobRule",
+    "JudgeRequest",
+    "Label",
     "Log",
+    "PostedReport",
     "PullRequest",
     "Reclassification",
+    "Reporting",
     "Repository",
     "RepositoryAlias",
     "Rule",
@@ -32,6 +39,7 @@ __all__ = [
     "Run",
     "Streak",
     "TrialChange",
+    "Verdict",
     "Workflow",
     "WorkflowRun",
 ]

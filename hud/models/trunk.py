@@ -1,6 +1,7 @@
 """Commits, their order on branches, and what GitHub told about heads."""
 
 from django.contrib.postgres.fields import ArrayField
+from django.contrib.postgres.indexes import GinIndex
 from django.db import models
 from django.db.models import Q
 
@@ -106,3 +107,7 @@ class PullRequest(models.Model):
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["repository", "number"], name="pull_number_unique")]
+        indexes = [
+            # Serves: which pull request had this commit as its head?
+            GinIndex(fields=["head_shas"], name="pull_by_head"),
+        ]
