@@ -6,7 +6,9 @@ from hud.core.cellcode import CellLook
 DOT = "·"
 
 _BY_VERDICT = {"flaky": "F", "infra": "I", "unstable": "U", "unknown": "?", "cancelled": "C"}
-_BY_STREAK = {"start": "✖", "mid": "┃", "change": "◆", "": "✖"}
+_BY_STREAK = {"lone": "✖", "start": "✖", "mid": "┃", "change": "◆", "": "✖"}
+_ALONE = ("", "lone")
+_BOTTOM = ("", "lone", "start")
 _BY_STATE = {
     State.SUCCESS: DOT,
     State.CANCELLED: "C",
@@ -47,15 +49,17 @@ _DETAIL_WORDS = {
 
 
 def glyph(look: CellLook, streak: str = "") -> str:
-    """Return the one sign that stands for the cell. `streak`: start, mid, change or "" outside a red streak.
+    """Return the one sign that stands for the cell.
 
-    A known cause comes before the place in the streak; then a timeout and a failed start, which say more than ✖.
+    `streak`: "lone" (a streak of one commit), "start", "mid", "change", or "" outside a red streak. A known cause
+    comes before the place in the streak, an unknown one after it; then a timeout and a failed start, which say more
+    than ✖.
     """
-    if look.verdict in _BY_VERDICT:
+    if look.verdict in _BY_VERDICT and (look.verdict != "unknown" or streak in _ALONE):
         return _BY_VERDICT[look.verdict]
-    if look.state is State.TIMED_OUT and streak in ("", "start"):
+    if look.state is State.TIMED_OUT and streak in _BOTTOM:
         return "T"
-    if look.detail and (look.state not in FAILING or streak in ("", "start")):
+    if look.detail and (look.state not in FAILING or streak in _BOTTOM):
         return _BY_DETAIL[look.detail]
     if look.state in FAILING:
         return _BY_STREAK[streak]

@@ -1,5 +1,6 @@
 """Which group a column belongs to, in which order groups stand, and what a folded group shows."""
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -11,6 +12,7 @@ from hud.core.cellcode import LOOKS, CellLook
 from hud.core.names import ColumnName, natural_key
 
 UNNAMED = "other"
+_MOST_OF_ONE_WORKFLOW = 24
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,30 +55,48 @@ class _Matcher:
                 # Rules are checked when they are saved; one that an older engine took must not take the page down.
                 continue
 
-    def group_of(self, column: ColumnName) -> str:
+    def group_of(self, column: ColumnName, split: str) -> str:
         full = column.full
         for pattern, group in self._compiled:
             if pattern.search(full):  # type: ignore[attr-defined]
                 return group
+        if split and column.group_name == split and not column.is_start:
+            return column.base or UNNAMED
         return column.group_name or UNNAMED
 
 
-def group_columns(columns: Iterable[ColumnName], rules: Sequence[Rule]) -> list[Group]:
-    """Return groups with their columns: groups of rules in the rules' order, then workflows by name.
+def workflow_to_split(columns: Iterable[ColumnName]) -> str:
+    """Return the workflow whose jobs are better grouped by what stands before their matrix, or "".
 
+    That is one with many jobs that holds most of the repository's: by workflow they would be one group, which says
+    nothing while folded. `columns`: all of the repository, so that the answer does not depend on a filter.
+    """
+    jobs = [c for c in columns if not c.is_start]
+    name, count = Counter(c.group_name for c in jobs).most_common(1)[0] if jobs else ("", 0)
+    if count <= _MOST_OF_ONE_WORKFLOW or count * 2 <= len(jobs):
+        return ""
+    bases = Counter(c.base for c in jobs if c.group_name == name)
+    largest = bases.most_common(1)[0][1]
+    return name if largest * 2 <= count and len(bases) * 2 <= count else ""
+
+
+def group_columns(columns: Iterable[ColumnName], rules: Sequence[Rule], split: str = "") -> list[Group]:
+    """Return groups with their columns: groups of rules in the rules' order, then the others by name.
+
+    Others are workflows, and for the workflow `split` (see `workflow_to_split`) its jobs without their matrix.
     In a group the start of a workflow comes first, then jobs by name with numbers in numerical order, so that the
     shards of a job stand side by side. The order of `columns` does not matter.
     """
-    return list(_grouped(tuple(columns), tuple(rules)))
+    return list(_grouped(tuple(columns), tuple(rules), split))
 
 
 @lru_cache(maxsize=256)
-def _grouped(columns: tuple[ColumnName, ...], rules: tuple[Rule, ...]) -> tuple[Group, ...]:
+def _grouped(columns: tuple[ColumnName, ...], rules: tuple[Rule, ...], split: str) -> tuple[Group, ...]:
     """Remembered, because the pages of a branch show the same columns again and again."""
     matcher = _Matcher(rules)
     members: dict[str, list[ColumnName]] = {}
     for column in columns:
-        members.setdefault(matcher.group_of(column), []).append(column)
+        members.setdefault(matcher.group_of(column, split), []).append(column)
     ranks = {rule.group: rank for rank, rule in reversed(list(enumerate(rules)))}
     last = len(rules)
     ordered = sorted(members, key=lambda name: (ranks.get(name, last), natural_key(name), name))

@@ -8,6 +8,7 @@ from functools import lru_cache
 
 _CHUNKS = re.compile(r"(\d+)")
 _PARENTHESES = re.compile(r"^(?P<base>.*?)\s*(?P<inside>\([^()]*\))\s*$", re.DOTALL)
+_WORDS = re.compile(r"[^\s/(),_-]+")
 _ELLIPSIS = "…"
 _WORKFLOWS_FOLDER = ".github/workflows/"
 _KEPT = 32_768
@@ -35,6 +36,18 @@ class ColumnName:
     @property
     def plain(self) -> str:
         return f"start of {self.group_name or 'workflow'}" if self.is_start else self.job
+
+    @property
+    def base(self) -> str:
+        """The job without its matrix and without the job that called it: "acceptance" of "CI / acceptance (HA)"."""
+        match = _PARENTHESES.match(self.job)
+        return (match["base"] if match else self.job).rsplit(" / ", 1)[-1].strip()
+
+    @property
+    def matrix(self) -> str:
+        """What stands in the parentheses at the job's end: "HA" of "CI / acceptance (HA)"."""
+        match = _PARENTHESES.match(self.job)
+        return match["inside"][1:-1] if match else ""
 
     @property
     def full(self) -> str:
@@ -80,14 +93,38 @@ def natural_key(name: str) -> tuple[tuple[int, int, str], ...]:
 
 
 def short_labels(names: Sequence[str], limit: int) -> list[str]:
-    """Return labels of at most `limit` characters where that keeps them apart, in the order of `names`.
+    """Return labels of at most `limit` characters, in the order of `names`.
 
-    What stands in parentheses tells shards apart, so it is kept as long as possible; names that would look alike
-    after cutting are left whole.
+    What stands in parentheses tells shards apart, so it is kept as long as possible. Of names that would look alike
+    after cutting only the words that differ are kept; where these are too long as well, their end.
     """
     labels = [short_label(name, limit) for name in names]
     counts = Counter(labels)
-    return [name if counts[label] > 1 else label for name, label in zip(names, labels, strict=True)]
+    alike = [name for name, label in zip(names, labels, strict=True) if counts[label] > 1]
+    if not alike:
+        return labels
+    telling = _telling_words(alike)
+    return [
+        _end(telling[name] or name, limit) if counts[label] > 1 else label
+        for name, label in zip(names, labels, strict=True)
+    ]
+
+
+def _telling_words(names: Sequence[str]) -> dict[str, str]:
+    """Return for each name the words in which it differs from the others that have as many words."""
+    by_length: dict[int, list[tuple[str, list[str]]]] = {}
+    for name in names:
+        words = _WORDS.findall(name)
+        by_length.setdefault(len(words), []).append((name, words))
+    told: dict[str, str] = {}
+    for length, group in by_length.items():
+        differing = [i for i in range(length) if len({words[i] for _, words in group}) > 1]
+        told.update({name: " ".join(words[i] for i in differing) for name, words in group})
+    return told
+
+
+def _end(text: str, limit: int) -> str:
+    return text if len(text) <= limit else _ELLIPSIS + text[1 - limit :].lstrip()
 
 
 @lru_cache(maxsize=_KEPT)

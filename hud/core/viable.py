@@ -7,7 +7,7 @@ from hud.core.cell import SIGNAL
 from hud.core.cellcode import ABSENT, GREEN_CHARS, LOOKS
 
 RECENT_ROWS = 20
-_SIGNAL_CHARS = frozenset(char for char, look in LOOKS.items() if look.state in SIGNAL)
+SIGNAL_CHARS = frozenset(char for char, look in LOOKS.items() if look.state in SIGNAL)
 
 
 def default_blocking(rows: Sequence[str], scheduled: Collection[int] = ()) -> tuple[int, ...]:
@@ -17,12 +17,12 @@ def default_blocking(rows: Sequence[str], scheduled: Collection[int] = ()) -> tu
     said something about at least half of the newest commits about which any job did: jobs that run for some commits
     only (by path, nightly, by hand) would otherwise keep every other commit from being viable.
     """
-    recent = [row for row in rows[:RECENT_ROWS] if not _SIGNAL_CHARS.isdisjoint(row)]
+    recent = [row for row in rows[:RECENT_ROWS] if not SIGNAL_CHARS.isdisjoint(row)]
     if not recent:
         return ()
     width = max(len(row) for row in recent)
     padded = [row.ljust(width, ABSENT) for row in recent]
-    counts = (sum(char in _SIGNAL_CHARS for char in column) for column in zip(*padded, strict=True))
+    counts = (sum(char in SIGNAL_CHARS for char in column) for column in zip(*padded, strict=True))
     return tuple(i for i, n in enumerate(counts) if n * 2 >= len(recent) and i not in scheduled)
 
 

@@ -11,7 +11,7 @@ from django.db.models import Q
 from hud.core.cell import FAILING, Detail, State, state_of
 from hud.core.cellcode import ABSENT, LOOKS, CellLook
 from hud.core.glyph import cell_words
-from hud.core.groups import group_columns
+from hud.core.groups import group_columns, workflow_to_split
 from hud.core.terminal import safe_text
 from hud.models import Branch, BranchCommit, Cell, Commit, Failure, Log, Repository, Run, Streak
 from hud.queries.grid import GridJob, group_rules, repository_jobs
@@ -205,7 +205,8 @@ def group_card(branch: Branch, sha: str, name: str) -> GroupCard | None:
     repository = branch.repository
     commit = commit_at(repository, sha)
     jobs = repository_jobs(repository.pk)
-    groups = group_columns((job.name for job in jobs.values()), group_rules(repository.pk))
+    names = [job.name for job in jobs.values()]
+    groups = group_columns(names, group_rules(repository.pk), workflow_to_split(names))
     group = next((g for g in groups if safe_text(g.name) == name or g.name == name), None)
     if commit is None or group is None:
         return None

@@ -15,10 +15,10 @@ from django.db.models import Q, QuerySet
 from hud.core.cell import State
 from hud.core.cellcode import ABSENT, FAILING_CHARS, GREEN_CHARS, LOOKS
 from hud.core.gridview import GridView
-from hud.core.groups import Group, Rule, group_columns
+from hud.core.groups import Group, Rule, group_columns, workflow_to_split
 from hud.core.jobfilter import JobFilter
 from hud.core.names import ColumnName, display_names
-from hud.core.viable import RECENT_ROWS, default_blocking
+from hud.core.viable import RECENT_ROWS, SIGNAL_CHARS, default_blocking
 from hud.models import Branch, BranchCommit, GroupRule, Job, Streak, WorkflowRun
 
 NEWEST_ROWS = 100
@@ -57,7 +57,11 @@ class GridJob:
 
 @dataclass(frozen=True, slots=True)
 class StreakSpan:
-    """A streak by positions on the branch. `end` is None while it lasts; `length` counts failing commits."""
+    """A streak by positions on the branch. `length` counts failing commits.
+
+    `end` is None while it lasts. A job that no longer runs can neither go on failing nor be mended: its streak ended
+    with its last failure.
+    """
 
     column: int
     first_bad: int
@@ -91,7 +95,8 @@ def grid_page(branch: Branch, view: GridView, job_filter: JobFilter) -> GridPage
     blocking = blocking_columns(branch, newest, jobs)
     seen = _seen_characters(rows)
     shown = [jobs[c].name for c in _chosen(seen, jobs, view, job_filter, set(blocking)) if c in jobs]
-    groups = group_columns(shown, group_rules(branch.repository_id))
+    split = workflow_to_split(job.name for job in jobs.values())
+    groups = group_columns(shown, group_rules(branch.repository_id), split)
     if view.failures:
         columns = [c.column for group in groups for c in group.columns]
         rows = [row for row in rows if any(row.cells[c : c + 1] in FAILING_CHARS for c in columns)]
@@ -100,7 +105,7 @@ def grid_page(branch: Branch, view: GridView, job_filter: JobFilter) -> GridPage
         newest=tuple(newest),
         groups=tuple(groups),
         jobs=jobs,
-        streaks=_streaks(branch, rows),
+        streaks=_streaks(branch, rows, newest),
         blocking=blocking,
         has_jobs=bool(seen),
         has_older=has_older,
@@ -202,14 +207,20 @@ def _chosen(
 
 
 # ── Streaks ──────────────────────────────────────────────────────────────────────────────────────────────────────────
-def _streaks(branch: Branch, rows: Sequence[GridRow]) -> tuple[StreakSpan, ...]:
+def _streaks(branch: Branch, rows: Sequence[GridRow], newest: Sequence[GridRow]) -> tuple[StreakSpan, ...]:
     """Return the streaks that cross the rows, and all that last, which the status sentence counts."""
     wanted = Q(first_good_after__isnull=True)
     if rows:
         wanted |= Q(last_bad__gte=rows[-1].position, first_bad__lte=rows[0].position)
     fields = ("job__column", "first_bad", "last_bad", "first_good_after", "length", "changes")
-    found = Streak.objects.filter(wanted, branch=branch).values_list(*fields)
+    recent = [row.cells for row in newest if not SIGNAL_CHARS.isdisjoint(row.cells)][:RECENT_ROWS]
+
+    def lasts(column: int, good_after: int | None) -> bool:
+        return good_after is None and any(cells[column : column + 1].strip(ABSENT) for cells in recent)
+
     return tuple(
-        StreakSpan(column, first_bad, None if good_after is None else last_bad, length, tuple(changes))
-        for column, first_bad, last_bad, good_after, length, changes in found
+        StreakSpan(column, first_bad, None if lasts(column, good_after) else last_bad, length, tuple(changes))
+        for column, first_bad, last_bad, good_after, length, changes in (
+            Streak.objects.filter(wanted, branch=branch).values_list(*fields)
+        )
     )

@@ -7,15 +7,14 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
-from hud.core.cell import SIGNAL, State
+from hud.core.cell import State
 from hud.core.cellcode import ABSENT, FAILING_CHARS, LOOKS
-from hud.core.viable import viable_position
+from hud.core.viable import SIGNAL_CHARS, viable_position
 from hud.models import Branch, BranchCommit
 from hud.queries.grid import GridRow, StreakSpan
 
 _EXCUSED_CHARS = frozenset(c for c in FAILING_CHARS if LOOKS[c].verdict in ("flaky", "unstable"))
 _RUNNING_CHARS = frozenset(c for c, look in LOOKS.items() if look.state in (State.PENDING, State.QUEUED))
-_SIGNAL_CHARS = frozenset(c for c, look in LOOKS.items() if look.state in SIGNAL)
 
 
 class Colour(StrEnum):
@@ -78,16 +77,16 @@ def trunk_status(
 
 
 def _counts(streak: StreakSpan, newest: Sequence[GridRow]) -> bool:
-    """A streak counts while its job still runs, unless the newest failure is known to be flaky or unstable."""
+    """A streak that lasts counts, unless its newest failure is known to be flaky or unstable."""
     characters = (row.cells[streak.column : streak.column + 1] or ABSENT for row in newest)
     last = next((char for char in characters if char in FAILING_CHARS), None)
-    return last is not None and last not in _EXCUSED_CHARS
+    return last not in _EXCUSED_CHARS
 
 
 def _colour(lasting: Sequence[StreakSpan], newest: Sequence[GridRow]) -> Colour:
     if lasting:
         return Colour.RED
-    return Colour.NONE if all(_SIGNAL_CHARS.isdisjoint(row.cells) for row in newest) else Colour.GREEN
+    return Colour.NONE if all(SIGNAL_CHARS.isdisjoint(row.cells) for row in newest) else Colour.GREEN
 
 
 def _mention(branch: Branch, position: int, newest: Sequence[GridRow]) -> CommitMention | None:

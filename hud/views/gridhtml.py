@@ -94,7 +94,7 @@ def draw_grid(page: GridPage, view: GridView, branch: Branch, now: datetime) -> 
     """Return the table's head and rows for `page`."""
     addresses = Addresses.of(branch)
     head = "".join(_head(page, view, addresses))
-    marks = streak_marks(page.streaks, [row.position for row in page.rows])
+    marks = streak_marks(page.streaks, [row.position for row in page.rows], lone="lone")
     segments = [_segment(group, view.is_open(group.name)) for group in page.groups]
     width = 1 + max((c.column for group in page.groups for c in group.columns), default=0)
     rows = [_row(row, segments, width, marks.get(row.position, {}), addresses, now) for row in page.rows]
@@ -144,10 +144,7 @@ def _job_heads(group: Group, jobs: tuple[tuple[str, int], ...], addresses: Addre
 
     The label leaves out the workflow where the group is named after it.
     """
-    labels = [
-        safe_text(column.plain if column.group_name == group.name else display)
-        for column, (display, _) in zip(group.columns, jobs, strict=True)
-    ]
+    labels = _labels(group, [display for display, _ in jobs])
     heads = [
         f' data-job="{escape(safe_text(display))}" data-column="{column.column}" scope="col">'
         f'<a href="{addresses.base}/job/{job_id}{addresses.on_branch}"><bdi>{escape(label)}</bdi></a></th>'
@@ -156,6 +153,14 @@ def _job_heads(group: Group, jobs: tuple[tuple[str, int], ...], addresses: Addre
         )
     ]
     return "".join(f"<th{head}" for head in heads[:-1]) + f"<th class=last{heads[-1]}"
+
+
+def _labels(group: Group, displays: Sequence[str]) -> list[str]:
+    """Return what the heads say: nothing that the group's own name says already, as far as they stay apart."""
+    plain = [c.plain if c.group_name == group.name else d for c, d in zip(group.columns, displays, strict=True)]
+    matrix = [c.matrix or c.plain for c in group.columns]
+    named_after_base = len(matrix) > 1 and all(c.base == group.name for c in group.columns)
+    return [safe_text(label) for label in (matrix if named_after_base and len(set(matrix)) == len(matrix) else plain)]
 
 
 # ── Rows ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -253,10 +258,11 @@ def _attributes(look: CellLook, streak: str, gap: bool) -> str:
         ("data-state", look.state.value),
         ("data-verdict", look.verdict),
         ("data-detail", look.detail.value),
-        ("data-streak", streak),
+        ("data-streak", "start" if streak == "lone" else streak),
     )
+    flags = (("data-long", streak == "start"), ("data-several", look.several), ("data-gap", gap))
     written = "".join(f' {name}="{value}"' for name, value in pairs if value)
-    return written + (" data-several" if look.several else "") + (" data-gap" if gap else "")
+    return written + "".join(f" {name}" for name, is_set in flags if is_set)
 
 
 @lru_cache(maxsize=4096)
@@ -284,6 +290,7 @@ def _folded_cell(shown: GroupLook, marks: dict[int, str], commit: str) -> str:
 
 def _group_mark(marks: dict[int, str]) -> str:
     """A group's bar begins where the first of its members turned red."""
-    if not marks:
+    kinds = set(marks.values())
+    if not kinds:
         return ""
-    return "start" if set(marks.values()) == {"start"} else "mid"
+    return "mid" if kinds - {"start", "lone"} else "start" if "start" in kinds else "lone"

@@ -146,4 +146,5 @@
     else close();
   }, { capture: true, passive: true });
   document.addEventListener("htmx:beforeSwap", close);
+  document.addEventListener("hud:replaced", close);
 })();

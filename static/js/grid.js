@@ -3,7 +3,7 @@
 (function () {
   "use strict";
   const hud = window.hud = window.hud || {};
-  let columns = null; // in the order of the head: {unit, units, kind, name, column, head}
+  let columns = null; // in the order of the head: {unit, units, kind, name, group, column, head}
   let byUnit = null;
 
   hud.root = () => document.getElementById("grid");
@@ -18,13 +18,16 @@
     columns = [];
     byUnit = new Map();
     let unit = 0;
+    let group = "";
     document.querySelectorAll("#grid thead th").forEach(function (head) {
       if (head.dataset.job !== undefined) {
-        add({ unit, units: 1, kind: "job", name: head.dataset.job, column: head.dataset.column, head });
+        add({ unit, units: 1, kind: "job", name: head.dataset.job, group, column: head.dataset.column, head });
         unit += head.classList.contains("last") ? 2 : 1;
       } else if (head.classList.contains("folded")) {
-        add({ unit, units: 2, kind: "group", name: head.dataset.group, head });
+        add({ unit, units: 2, kind: "group", name: head.dataset.group, group: head.dataset.group, head });
         unit += 2;
+      } else {
+        group = head.dataset.group;
       }
     });
   }
@@ -151,12 +154,12 @@
     hud.lightUp(place ? place.index : null);
   }, { passive: true });
 
-  document.addEventListener("htmx:afterSwap", function (event) {
+  // "hud:replaced": another grid stands on the page. "hud:swapped": some text on it is new.
+  document.addEventListener("htmx:afterSwap", () => document.dispatchEvent(new CustomEvent("hud:replaced")));
+  document.addEventListener("hud:replaced", function () {
     hud.forget();
     light.remove();
     name.hidden = true;
-    if (event.detail.target.id === "grid" || event.target.id === "grid") {
-      document.dispatchEvent(new CustomEvent("hud:swapped"));
-    }
+    document.dispatchEvent(new CustomEvent("hud:swapped"));
   });
 })();

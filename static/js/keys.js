@@ -6,6 +6,7 @@
   cursor.className = "cursor";
   cursor.setAttribute("aria-keyshortcuts", "h j k l ArrowLeft ArrowDown ArrowUp ArrowRight");
   let place = null;
+  let wish = null; // where the cursor wants to be after the group under it was opened
 
   function settle() {
     // Elements among the cells leave the tab order: hundreds of tab stops help nobody. The cursor reaches them all.
@@ -14,7 +15,11 @@
     if (!scroller || !hud.rows().length || !hud.columns().length) { cursor.remove(); return; }
     for (const link of scroller.querySelectorAll("td.cells a[data-cell]")) link.tabIndex = -1;
     scroller.append(cursor);
-    put({ row: hud.rows()[0], index: 0 });
+    const row = wish && hud.rows().find((one) => one.dataset.sha === wish.sha);
+    const index = wish ? hud.columns().findIndex((column) => column.group === wish.group) : -1;
+    put({ row: row || hud.rows()[0], index: Math.max(0, index) });
+    if (row) cursor.focus({ preventScroll: true });
+    wish = null;
   }
   function put(next) {
     place = next;
@@ -86,8 +91,10 @@
 
   function openPlace() {
     const column = hud.columns()[place.index];
-    if (column.kind === "group") column.head.querySelector("a").click();
-    else location.assign(hud.linkOf(place));
+    if (column.kind === "group") {
+      wish = { sha: place.row.dataset.sha, group: column.group };
+      column.head.querySelector("a").click();
+    } else location.assign(hud.linkOf(place));
   }
 
   const MOVES = {
@@ -155,11 +162,8 @@
   document.addEventListener("focusin", function (event) {
     if (event.target === cursor && place && place.row.isConnected && isTelling(place) && !hud.card.pinned()) hud.card.show(place);
   });
-  document.addEventListener("htmx:afterSwap", function (event) {
-    if (document.getElementById("grid")?.contains(cursor)) return;
-    const hadFocus = document.activeElement === document.body && place && event.detail.requestConfig?.elt?.closest?.("th, .line");
-    settle();
-    if (hadFocus) cursor.focus({ preventScroll: true });
+  document.addEventListener("hud:replaced", function () {
+    if (!document.getElementById("grid")?.contains(cursor)) settle();
   });
   addEventListener("resize", function () { if (place && place.row.isConnected) put(place); });
   settle();

@@ -171,7 +171,7 @@
     hud.card.close();
     reload();
   });
-  document.addEventListener("htmx:afterSwap", () => { waiting = null; open(); });
+  document.addEventListener("hud:replaced", () => { waiting = null; open(); });
   document.addEventListener("visibilitychange", function () {
     if (document.hidden) close(); else open();
   });

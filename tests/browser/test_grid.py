@@ -117,6 +117,16 @@ def test_enter_opens_the_run_and_l_the_log_at_the_failing_line(asgi_url: str, pa
     page.wait_for_url("**/run/*#L812")
 
 
+def test_enter_on_a_folded_group_opens_it_and_the_cursor_stays_in_its_row(
+    asgi_url: str, page: Page, trunk: Trunk
+) -> None:
+    open_grid(page, asgi_url, trunk, "")
+    for key in ("ArrowDown", "ArrowRight", "ArrowRight", "Enter"):
+        page.keyboard.press(key)
+    expect(page.locator(".cursor")).to_have_attribute("aria-label", "fuzz on 0000005: passed")
+    expect(page.locator(".cursor")).to_be_focused()
+
+
 def test_n_and_p_walk_over_the_red_cells(asgi_url: str, page: Page, trunk: Trunk) -> None:
     open_grid(page, asgi_url, trunk)
     page.keyboard.press("ArrowUp")

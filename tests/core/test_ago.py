@@ -13,7 +13,7 @@ NOW = datetime(2026, 11, 30, 12, 0, tzinfo=UTC)
 
 @pytest.mark.parametrize(
     ("seconds", "words"),
-    [(0, "0 s"), (59.9, "59 s"), (60, "1 min"), (3599, "59 min"), (3600, "1 h"), (47 * 3600, "47 h"), (172_800, "2 d")],
+    [(0, "0 s"), (59.9, "59 s"), (60, "1 min"), (3599, "59 min"), (3600, "1 h"), (47 * 3600, "47 h"), (172_800, "2 d"), (70 * 86_400, "2 mo"), (4.1 * 31_557_600, "4 y")],
 )
 def test_a_span_has_one_unit(seconds: float, words: str) -> None:
     assert span_words(seconds) == words
@@ -30,8 +30,9 @@ def test_an_age_is_relative_while_it_is_fresh() -> None:
     assert ago_words(NOW - timedelta(minutes=41), NOW) == "41 min ago"
 
 
-def test_an_old_time_and_one_in_the_future_are_dates() -> None:
-    assert age_words(NOW - timedelta(days=90), NOW) == "2026-09-01"
+def test_in_a_sentence_an_old_time_and_one_in_the_future_are_dates() -> None:
+    assert ago_words(NOW - timedelta(days=90), NOW) == "on 2026-09-01"
+    assert age_words(datetime(2031, 1, 1, tzinfo=UTC), NOW) == "2031-01-01"
     assert ago_words(datetime(2031, 1, 1, tzinfo=UTC), NOW) == "on 2031-01-01"
 
 

@@ -15,6 +15,7 @@ class Span:
     column: int
     first_bad: int
     end: int | None
+    length: int = 3
     changes: tuple[int, ...] = ()
 
 
@@ -25,6 +26,10 @@ def test_a_bar_reaches_from_the_first_bad_commit_to_the_last() -> None:
 
 def test_a_bar_that_lasts_reaches_to_the_newest_row() -> None:
     assert set(streak_marks([Span(0, 5, None)], range(10))) == {5, 6, 7, 8, 9}
+
+
+def test_a_failure_without_another_is_marked_as_such() -> None:
+    assert streak_marks([Span(0, 2, 2, length=1)], range(4), lone="lone") == {2: {0: "lone"}}
 
 
 def test_positions_may_have_gaps() -> None:

@@ -10,7 +10,7 @@ from hud.core.glyph import DOT, cell_words, glyph
 
 
 def test_every_look_has_one_sign_and_words() -> None:
-    for look, streak in itertools.product(LOOKS.values(), ("", "start", "mid", "change")):
+    for look, streak in itertools.product(LOOKS.values(), ("", "lone", "start", "mid", "change")):
         if streak and look.state not in FAILING:
             continue
         assert len(glyph(look, streak)) == 1
@@ -31,6 +31,8 @@ def test_only_success_is_a_dot() -> None:
 def test_a_known_cause_comes_before_the_place_in_the_streak() -> None:
     assert glyph(CellLook(State.FAILURE, verdict="infra"), "mid") == "I"
     assert glyph(CellLook(State.FAILURE, verdict="broken_trunk"), "mid") == "┃"
+    assert glyph(CellLook(State.FAILURE, verdict="unknown"), "lone") == "?"
+    assert glyph(CellLook(State.FAILURE, verdict="unknown"), "start") == "✖"
     assert glyph(CellLook(State.FAILURE, Detail.STARTUP_FAILURE), "start") == "!"
     assert glyph(CellLook(State.FAILURE, Detail.STARTUP_FAILURE), "mid") == "┃"
 

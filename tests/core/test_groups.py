@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from hud.core.cell import State
 from hud.core.cellcode import FAILING_CHARS, LOOKS
-from hud.core.groups import Rule, group_columns, group_look
+from hud.core.groups import Rule, group_columns, group_look, workflow_to_split
 from hud.core.names import ColumnName
 from tests.picture import PICTURE
 
@@ -46,6 +46,31 @@ def test_a_rule_that_is_no_pattern_is_passed_over() -> None:
 
 def test_a_job_without_a_workflow_has_a_group_too() -> None:
     assert named([ColumnName(0, "", "check of an app")], []) == [("other", [0])]
+
+
+def matrix(base: str, count: int) -> list[str]:
+    return [f"CI / {base} ({i})" for i in range(count)]
+
+
+def test_a_workflow_that_holds_nearly_all_jobs_is_grouped_by_what_stands_before_their_matrix() -> None:
+    jobs = [*matrix("integration", 10), *matrix("acceptance", 10), "CI / build", *matrix("CI / basic", 8)]
+    made = [column(i, full) for i, full in enumerate([*jobs, "Docs / spell"])]
+    assert workflow_to_split(made) == "CI"
+    groups = group_columns(made, [], "CI")
+    assert [g.name for g in groups] == ["acceptance", "basic", "build", "Docs", "integration"]
+
+
+@pytest.mark.parametrize(
+    "jobs",
+    [
+        [],
+        matrix("a", 5) + matrix("b", 5),
+        matrix("a", 40),
+        matrix("a", 14) + matrix("b", 14) + [f"Docs / job {i}" for i in range(40)],
+    ],
+)
+def test_else_workflows_are_groups(jobs: list[str]) -> None:
+    assert workflow_to_split([column(i, full) for i, full in enumerate(jobs)]) == ""
 
 
 @given(st.permutations(COLUMNS))
