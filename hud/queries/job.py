@@ -10,9 +10,10 @@ from statistics import median
 from django.db.models import Count, Max, OuterRef, Q, QuerySet, Subquery
 
 from hud.core.cell import FAILING, Detail, State
+from hud.core.lasting import still_runs
 from hud.models import Branch, BranchCommit, Cell, Job, Repository, Streak
 from hud.queries.evidence import Cause, Mention, causes_by_run, mentions_at
-from hud.queries.grid import repository_jobs
+from hud.queries.grid import NEWEST_ROWS, repository_jobs
 
 PER_PAGE = 50
 COUNTED_ROWS = 500
@@ -84,7 +85,7 @@ class ElsewhereBranch:
 
 @dataclass(frozen=True, slots=True)
 class JobPage:
-    """`name` is unique in the repository, `filter_text` finds the job's column in the grid."""
+    """`name` is unique in the repository, `plain_name` is GitHub's. `still_runs`: the newest commits know the job."""
 
     job_id: int
     name: str
@@ -98,6 +99,7 @@ class JobPage:
     more_streaks: bool
     counts: Counts
     median_s: float | None
+    still_runs: bool
     elsewhere: tuple[ElsewhereBranch, ...]
 
 
@@ -129,6 +131,7 @@ def job_page(branch: Branch, job: Job, page: int = 1, *, failures_only: bool = F
         more_streaks=len(streaks) > MOST_STREAKS,
         counts=_counts(branch, job),
         median_s=median(durations) if durations else None,
+        still_runs=still_runs(_newest_cells(branch), job.column),
         elsewhere=_elsewhere(branch, job) if not rows and page == 1 else (),
     )
 
@@ -239,6 +242,11 @@ def _counts(branch: Branch, job: Job) -> Counts:
     )
     total = found.pop("total")
     return Counts(other=total - sum(found.values()), **found)
+
+
+def _newest_cells(branch: Branch) -> list[str]:
+    rows = BranchCommit.objects.filter(branch=branch).order_by("-position")
+    return list(rows.values_list("commit__cells", flat=True)[:NEWEST_ROWS])
 
 
 def _elsewhere(branch: Branch, job: Job) -> tuple[ElsewhereBranch, ...]:

@@ -59,7 +59,7 @@ def test_a_failing_job_shows_line_verdict_since_and_links(client: Client, trunk:
     assert f'href="/brindle/kestrel/run/{run.external_id}?lines=812#L812"' in body
     assert "Broken trunk." in body and "This change touched it." in body and "confidence 0.85" in body
     assert "Red since" in body and f'href="/brindle/kestrel/commit/{sha_of(3)}?branch=main"' in body
-    assert "3 failing commits so far" in body and "Last good:" in body
+    assert "3 failing commits, none good since" in body and "Last good:" in body
     assert f'href="/brindle/kestrel/job/{run.job_id}?branch=main"' in body
     assert f'href="https://github.com/brindle/kestrel/actions/runs/{run.workflow_run_id}/job/{run.external_id}"' in body
     assert "took 4 min 5 s" in body and "push" in body

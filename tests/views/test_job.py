@@ -14,7 +14,7 @@ from tests.factories import Trunk, make_repository, make_run, make_trunk, sha_of
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("now")]
 
-STATEMENTS = 11
+STATEMENTS = 12
 COLUMN = ["p", "X", "B", ".", "F", " ", " ", "I", ".", "-"]
 
 
@@ -70,6 +70,13 @@ def test_streaks_tell_first_bad_last_good_length_and_how_they_ended(client: Clie
     assert "<strong>2</strong> failing commits" in now and sha_of(8)[:7] in now and sha_of(7)[:7] in now
     past = body[body.index("1 past streak") :]
     assert "<strong>1</strong> failing commit," in past and "Ended with" in past and sha_of(6)[:7] in past
+
+
+def test_a_job_that_runs_no_more_is_not_red_now(client: Client) -> None:
+    trunk = make_trunk([". "] * 25 + [".X", ".."], ["CI / unit", "CI / gone"], with_cells=True, minutes_apart=1)
+    body = page_of(client, trunk.jobs[1])
+    assert "Red when it last ran" in body and "it was renamed or taken away" in body and "Red now" not in body
+    assert "taken away" not in page_of(client, trunk.jobs[0])
 
 
 def test_a_change_of_cause_is_marked(client: Client, trunk: Trunk) -> None:
