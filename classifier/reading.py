@@ -48,7 +48,7 @@ class Reading:
         """Reads a block of whole lines (only the log's last may lack its newline)."""
         if b"\0" in block:  # UTF-16, or a tool's noise
             block = block.replace(b"\0", b"")
-        if b"\x1b[" in block:
+        if b"\x1b" in block:
             block = without_colours(block)
         if not block:
             return
@@ -63,7 +63,7 @@ class Reading:
             counted = start
             self._examine(block[start:end], number, start)
             at = end + 1
-        self.lines += block.count(b"\n") + (0 if block.endswith(b"\n") else 1)
+        self.lines = number - 1 + block.count(b"\n", counted) + (0 if block.endswith(b"\n") else 1)
 
     def _next_line(self, block: bytes, at: int, size: int) -> tuple[int, int]:
         """Where the next line worth reading from `at` (a line's start) on begins and ends; -1 when there is none.
@@ -93,8 +93,7 @@ class Reading:
     def _examine(self, raw: bytes, number: int, at: int) -> None:
         text = clean_line(raw)
         stem = self._matcher.stem(text.encode("utf-8", "replace"))
-        if self._sections or self._quiet:
-            self._close_ended(stem, number)
+        self._end_quiet(stem, number)
         if self._watched:
             self._follow_passed(stem, number)
         patterns = self._matching(stem)
@@ -102,7 +101,8 @@ class Reading:
             self._follow_markers(patterns, text, stem, number)
             if self._quiet is None and any(isinstance(pattern.spec, RuleSpec) for pattern in patterns):
                 self._take_best(patterns, text, stem, number, at)
-            self._open_sections(patterns, number)
+        self._end_sections(stem, number)
+        self._open_sections(patterns, number)
 
     def _matching(self, stem: bytes) -> list[Pattern]:
         candidates = self._matcher.candidates(stem)
@@ -115,10 +115,14 @@ class Reading:
             if isinstance(pattern.spec, Section):
                 self._sections[pattern.spec.name] = (pattern.spec, number + pattern.spec.max_lines)
 
-    def _close_ended(self, stem: bytes, number: int) -> None:
+    def _end_sections(self, stem: bytes, number: int) -> None:
+        """A section's last line still belongs to it."""
         for name, (section, last) in list(self._sections.items()):
             if number > last or (section.ends and self._matcher.regexp(section.ends).search(stem)):
                 del self._sections[name]
+
+    def _end_quiet(self, stem: bytes, number: int) -> None:
+        """The line that ends a quiet stretch is read as usual."""
         if self._quiet:
             marker, last = self._quiet
             if number > last or (marker.until and self._matcher.regexp(marker.until).search(stem)):

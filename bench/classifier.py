@@ -1,0 +1,176 @@
+"""The classifier's benchmark: `python bench/classifier.py [--mb 200]` prints one JSON line.
+
+The big log is synthetic: GitHub's timestamps, ninja and pytest lines, few failures. ripgrep runs with the same patterns in
+the same run where the machine has it; `of_ripgrep` is null otherwise. Each figure is the best of three.
+"""
+
+import argparse
+import contextlib
+import json
+import random
+import re
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Final
+
+ROOT: Final = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+
+from classifier import Engine, Ruleset  # noqa: E402  (the path above is needed first)
+
+PORTION_BYTES: Final = 1 << 18
+ROUNDS: Final = 3
+FAILURE_EVERY_LINES: Final = 400_000
+
+
+def synthetic_lines(seed: int = 7) -> Iterator[bytes]:
+    """An endless CI log: what a large build and its tests print, with a failure now and then."""
+    rnd = random.Random(seed)
+    parts = ["core", "error_handling", "net", "render", "failure_injection", "codec", "store", "fatal", "timeout"]
+    for number in range(1, 10**9):
+        stamp = f"2026-03-{1 + number // 10**7 % 28:02}T{number // 36000 % 24:02}:{number // 600 % 60:02}:{number // 10 % 60:02}.{number % 10**7:07}Z "
+        area, file = rnd.choice(parts), rnd.choice(parts)
+        if number % FAILURE_EVERY_LINES == 0:
+            text = f"FAILED tests/{area}/test_{file}.py::test_case_{number} - AssertionError: 1 != 2"
+        elif number % 3:
+            text = f"[{number % 9000}/9000] Building CXX object src/{area}/CMakeFiles/{area}.dir/{file}_{number % 977}.cpp.o"
+        else:
+            text = f"tests/{area}/test_{file}.py::Test{area.title()}::test_{file}_case_{number % 1000} PASSED [{number % 100:3}%]"
+        yield (stamp + text + "\n").encode()
+
+
+def write_log(path: Path, size_bytes: int) -> int:
+    """Writes a log of about this size; returns its lines."""
+    written = lines = 0
+    with path.open("wb") as file:
+        for line in synthetic_lines():
+            written += file.write(line)
+            lines += 1
+            if written >= size_bytes:
+                return lines
+    return lines
+
+
+def portions(path: Path) -> Iterator[bytes]:
+    """The file as a worker would read it."""
+    with path.open("rb") as file:
+        while portion := file.read(PORTION_BYTES):
+            yield portion
+
+
+def best_s(work: Callable[[], Any]) -> float:
+    """The quickest of some rounds, seconds."""
+    times = []
+    for _ in range(ROUNDS):
+        begun = time.perf_counter()
+        work()
+        times.append(time.perf_counter() - begun)
+    return min(times)
+
+
+def doubled(ruleset: Ruleset) -> Ruleset:
+    """Every rule twice, the second time about other words: as many new texts to look for."""
+    copies = [replace(rule, name=f"{rule.name} again", pattern=_other_words(rule.pattern), hint="", hints=tuple(map(_other_words, rule.hints)))
+              for rule in ruleset.rules if rule.inside is None and not rule.hint]  # fmt: skip
+    return replace(ruleset, rules=ruleset.rules + tuple(copies))
+
+
+def _other_words(pattern: str) -> str:
+    """The pattern with its words spelled backwards: a rule of the same shape that looks for other texts."""
+    return re.sub(r"(?<![\\\w<])[A-Za-z]{4,}(?![\w>])", lambda word: word.group()[::-1], pattern)
+
+
+def ripgrep_s(path: Path, ruleset: Ruleset) -> float | None:
+    """ripgrep's time for the same patterns on one thread; None without ripgrep."""
+    program = shutil.which("rg")
+    if program is None:
+        return None
+    with tempfile.NamedTemporaryFile("w", suffix=".txt") as patterns:
+        unnamed = (re.sub(r"\(\?P<\w+>", "(", rule.pattern) for rule in ruleset.rules if rule.inside is None)  # rg joins them: names clash
+        patterns.write("\n".join(unnamed) + "\n")
+        patterns.flush()
+        command = [
+            program,
+            "-j1",
+            "-c",
+            "--no-config",
+            "--regex-size-limit",
+            "200M",
+            "--dfa-size-limit",
+            "200M",
+            "-f",
+            patterns.name,
+            str(path),
+        ]
+        return best_s(lambda: _searched(command))
+
+
+def _searched(command: list[str]) -> None:
+    """Runs ripgrep; 0 (found) and 1 (nothing found) are fine, anything else is a fault of the benchmark."""
+    found = subprocess.run(command, check=False, capture_output=True, text=True)
+    if found.returncode > 1:
+        raise RuntimeError(f"ripgrep: {found.stderr[-300:]}")
+
+
+def small_logs() -> list[bytes]:
+    """The project's own labelled logs."""
+    return [path.read_bytes() for path in sorted((ROOT / "tests" / "logs").glob("*.log"))]
+
+
+def peak_mb(path: Path) -> float:
+    """Peak memory of a process of its own that classifies the file."""
+    code = (f"import sys; sys.path.insert(0, {str(ROOT)!r}); from classifier import Engine\n"
+            f"file = open({str(path)!r}, 'rb'); Engine().classify(iter(lambda: file.read({PORTION_BYTES}), b''))\n"
+            "print(open('/proc/self/status').read())")  # fmt: skip
+    status = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout
+    return int(status.partition("VmHWM:")[2].split()[0]) / 1024
+
+
+def measured(path: Path, size_mb: int) -> dict[str, Any]:
+    """All figures of the benchmark."""
+    lines = write_log(path, size_mb * 1_000_000)
+    ruleset = Ruleset.builtin()
+    engine, twice = Engine(ruleset), Engine(doubled(ruleset))
+    size = path.stat().st_size / 1e6
+    one_s = best_s(lambda: engine.classify(portions(path)))
+    two_s = best_s(lambda: twice.classify(portions(path)))
+    grep_s = ripgrep_s(path, ruleset)
+    logs = small_logs()
+    small_s = best_s(lambda: [engine.classify(log) for log in logs])
+    long_line = b"2026-03-01T00:00:00.0000000Z " + b"progress error: " * (50_000_000 // 16)
+    long_s = best_s(lambda: engine.classify(long_line))
+    return {
+        "bench": "classifier",
+        "rules": len(ruleset.rules),
+        "log_mb": round(size, 1),
+        "mb_per_s": round(size / one_s, 1),
+        "lines_per_s": round(lines / one_s),
+        "mb_per_s_rules_doubled": round(size / two_s, 1),
+        "slower_with_rules_doubled": round(1 - one_s / two_s, 3),
+        "ripgrep_mb_per_s": round(size / grep_s, 1) if grep_s else None,
+        "of_ripgrep": round(grep_s / one_s, 2) if grep_s else None,
+        "peak_mb": round(peak_mb(path), 1),
+        "small_logs_per_s": round(len(logs) / small_s),
+        "small_log_median_bytes": statistics.median(len(log) for log in logs),
+        "line_of_50_mb_s": round(long_s, 3),
+    }
+
+
+def main() -> None:
+    """Prints the JSON line."""
+    parser = argparse.ArgumentParser(description="Measures the classifier's speed and memory.")
+    parser.add_argument("--mb", type=int, default=200, help="size of the synthetic log (200)")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder, contextlib.suppress(BrokenPipeError):
+        print(json.dumps(measured(Path(folder) / "big.log", options.mb)))
+
+
+if __name__ == "__main__":
+    main()
