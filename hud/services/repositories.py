@@ -32,13 +32,21 @@ def find_repository(fact: RepositoryFact) -> Repository | None:
     if repository is None:
         alias = RepositoryAlias.objects.filter(named(fact.full_name)).select_related("repository").first()
         repository = alias.repository if alias else None
-    if repository is None or (repository.github_id and fact.github_id and repository.github_id != fact.github_id):
-        # The name was given to another repository after a move: that one is not followed.
+    if repository is None or _is_another(repository, fact):
         return None
     if fact.github_id and repository.github_id is None:
         repository.github_id = fact.github_id
         repository.save(update_fields=["github_id"])
     return repository
+
+
+def _is_another(repository: Repository, fact: RepositoryFact) -> bool:
+    """Tell whether the name was given to another repository after a move.
+
+    Only GitHub's own word counts: the id of a recorded or made-up repository proves nothing about an event.
+    """
+    differs = bool(repository.github_id and fact.github_id and repository.github_id != fact.github_id)
+    return differs and (repository.followed or repository.full_name.lower() != fact.full_name.lower())
 
 
 def _note_name(repository: Repository, full_name: str) -> None:

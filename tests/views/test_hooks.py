@@ -99,6 +99,18 @@ def test_an_event_of_a_repository_that_nobody_follows_is_kept_for_the_admin(clie
     assert not Run.objects.exists()
 
 
+def test_a_name_with_another_id_is_another_repository_only_where_github_told_the_id(client: Client) -> None:
+    repository, _ = ensure_repository(full_name=FULL_NAME, branch="main", github_id=78)
+    deliver(client, "workflow_job", _red_unit())
+    work_on_inbox()
+    assert Run.objects.get(external_id=861).repository == repository
+    ensure_repository(full_name=FULL_NAME, followed=True)
+    other = body(event("workflow_job", job(862, 9501, "c2", "unit"))[1])
+    deliver(client, "workflow_job", other, delivery="d-2")
+    work_on_inbox()
+    assert InboxItem.objects.get(delivery="d-2").state == InboxItem.State.UNFOLLOWED
+
+
 def test_a_form_encoded_hook_is_told_to_send_json(client: Client, shared_data: Path) -> None:
     case = field_case(shared_data, "FC-26")
     form = case["input"]["raw_body"].encode()
