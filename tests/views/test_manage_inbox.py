@@ -11,9 +11,12 @@ import redis
 from django.test import Client
 from pytest_django import DjangoCaptureOnCommitCallbacks
 
-from hud.models import AuditEntry, InboxItem
+from hud.models import AuditEntry, InboxItem, Run
 from hud.queries.inbox import ITEM_PREVIEW_BYTES, PER_PAGE
+from hud.services.inbox import accept_delivery, drain
 from tests.conftest import NOW
+from tests.factories import make_repository
+from tests.services import payloads
 from tests.views.people import signed_in
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("now", "broker")]
@@ -159,6 +162,29 @@ def test_the_way_back_never_leaves_the_page(kim: Client, back: str) -> None:
 def test_a_deed_that_names_no_items_is_404(kim: Client) -> None:
     assert kim.post(f"{HERE}/retry", {}).status_code == 404
     assert kim.post(f"{HERE}/dismiss", {"show": "x", "reason": "because"}).status_code == 404
+
+
+def take_in(kind: str, element: dict[str, object], repository: dict[str, object]) -> None:
+    """Let a webhook come in and be worked on."""
+    payload = {"action": "completed", kind: element, "repository": repository}
+    accept_delivery(event=kind, delivery="d-1", body=payloads.body(payload))
+    drain(lambda _applied: None)
+
+
+def test_an_event_of_a_repository_that_nobody_follows_is_seen_as_such_and_taken_in_after_following(kim: Client) -> None:
+    take_in("workflow_job", payloads.job(1, 9, "c1", "unit"), {"id": 78, "full_name": "brindle/other"})
+    assert "brindle/other" in page_of(kim) and "Nobody follows this repository" in page_of(kim)
+    kim.post("/manage/follow", {"full_name": "brindle/other", "branch": "main", "commits": "1"})
+    kim.post(f"{HERE}/retry", {"show": "unfollowed"})
+    drain(lambda _applied: None)
+    assert Run.objects.get().name == "unit" and "Nothing needs a look" in page_of(kim)
+
+
+def test_a_word_that_github_has_yet_to_invent_is_seen_by_admins(kim: Client) -> None:
+    make_repository()
+    take_in("workflow_job", payloads.job(1, 9, "c1", "unit", conclusion="frobnicated"), payloads.REPOSITORY)
+    body = page_of(kim, f"{HERE}?show=noted")
+    assert "frobnicated" in body and len(shown(body)) == 1
 
 
 def test_an_items_page_shows_its_body_as_text(kim: Client) -> None:
