@@ -4,9 +4,9 @@ import json
 from io import StringIO
 from pathlib import Path
 from typing import Any
-from xml.etree import ElementTree
 
 import pytest
+from defusedxml import ElementTree
 from django.core.management import CommandError, call_command
 from django.test import Client
 from django.test.utils import CaptureQueriesContext

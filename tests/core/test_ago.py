@@ -13,7 +13,17 @@ NOW = datetime(2026, 11, 30, 12, 0, tzinfo=UTC)
 
 @pytest.mark.parametrize(
     ("seconds", "words"),
-    [(0, "0 s"), (59.9, "59 s"), (60, "1 min"), (3599, "59 min"), (3600, "1 h"), (47 * 3600, "47 h"), (172_800, "2 d"), (70 * 86_400, "2 mo"), (4.1 * 31_557_600, "4 y")],
+    [
+        (0, "0 s"),
+        (59.9, "59 s"),
+        (60, "1 min"),
+        (3599, "59 min"),
+        (3600, "1 h"),
+        (47 * 3600, "47 h"),
+        (172_800, "2 d"),
+        (70 * 86_400, "2 mo"),
+        (4.1 * 31_557_600, "4 y"),
+    ],
 )
 def test_a_span_has_one_unit(seconds: float, words: str) -> None:
     assert span_words(seconds) == words

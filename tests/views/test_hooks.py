@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 from django.test import Client, override_settings
 
-from hud.models import Cell, InboxItem, Run
+from hud.models import Cell, Commit, InboxItem, Run
 from hud.services.repositories import ensure_repository
 from tests.fakes.cases import deliver, field_case, play_case, sign, work_on_inbox
-from tests.services.payloads import FULL_NAME, body, commit, event, job, sha
+from tests.services.payloads import FULL_NAME, REPOSITORY, body, commit, event, job, sha
 
 pytestmark = pytest.mark.django_db
 
@@ -149,13 +149,13 @@ def test_text_that_postgresql_refuses_is_stored_with_a_visible_replacement(
 
 def test_a_title_known_from_a_push_alone_keeps_a_mark_where_text_was_refused(client: Client) -> None:
     ensure_repository(full_name=FULL_NAME, branch="main", github_id=77)
-    raw = (
-        '{"ref":"refs/heads/main","before":"%s","after":"%s","commits":[{"id":"%s","message":"Strip \\u0000 and \\ud83d"}],'
-        '"repository":{"id":77,"full_name":"brindle/kestrel"}}' % (sha("c1"), sha("c2"), sha("c2"))
-    )
+    told = {"ref": "refs/heads/main", "before": sha("c1"), "after": sha("c2"), "repository": REPOSITORY}
+    told["commits"] = [{"id": sha("c2"), "message": "Strip TEXT"}]
+    raw = json.dumps(told).replace("TEXT", "\\u0000 and \\ud83d")
     assert deliver(client, "push", raw.encode()).status_code == 202
     work_on_inbox()
     assert InboxItem.objects.get().state == "done"
+    assert Commit.objects.get(sha=sha("c2")).title == "Strip \ufffd and \ufffd"
 
 
 def test_a_failed_item_waits_longer_each_time_then_is_parked_and_redelivery_wakes_it(
