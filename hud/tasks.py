@@ -3,7 +3,7 @@
 from celery import shared_task
 
 from hud.models import Run
-from hud.services import follow, inbox, logs, poll
+from hud.services import follow, inbox, logs, logwork, poll, turns
 from hud.services.github import github_client
 from hud.services.ingest import Applied
 
@@ -38,6 +38,13 @@ def classify_again(run_id: int) -> None:
     logs.classify_again(Run.objects.get(pk=run_id))
 
 
+@shared_task(name="hud.tasks.read_logs_again")
+def read_logs_again() -> None:
+    """Take a turn at trials and reclassifications; what is left is queued behind whatever came in meanwhile."""
+    if turns.work_one_turn():
+        read_logs_again.delay()
+
+
 @shared_task(name="hud.tasks.sweep")
 def sweep() -> None:
     """Take up what a lost message or a killed worker left behind."""
@@ -46,6 +53,8 @@ def sweep() -> None:
         fetch_logs.delay()
     for run_id in logs.due_classifications():
         classify_again.delay(run_id)
+    if logwork.anything_waits():
+        read_logs_again.delay()
 
 
 @shared_task(name="hud.tasks.poll_due")

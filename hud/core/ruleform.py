@@ -91,7 +91,7 @@ def _unseen(name: str, text: str) -> str:
 
 
 def _spec(values: Mapping[str, str], errors: dict[str, str]) -> RuleSpec:
-    lists = {name: tuple(dict.fromkeys(_lines(values[name], name))) for name in LISTS}
+    lists: dict[str, Any] = {name: tuple(dict.fromkeys(_lines(values[name], name))) for name in LISTS}
     for name, items in lists.items():
         if len(items) > MOST_NAMES or any(len(item) > LONGEST_LINE for item in items):
             errors[name] = f"At most {MOST_NAMES} lines of {LONGEST_LINE} characters are kept."

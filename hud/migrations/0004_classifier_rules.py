@@ -66,6 +66,10 @@ class Migration(migrations.Migration):
                     models.DateTimeField(blank=True, help_text="When somebody last worked on it.", null=True),
                 ),
                 ("spent_s", models.FloatField(default=0)),
+                (
+                    "attempts",
+                    models.PositiveSmallIntegerField(default=0, help_text="Turns in a row that ended in an error."),
+                ),
                 ("done", models.PositiveIntegerField(default=0)),
                 ("total", models.PositiveIntegerField(default=0)),
                 ("changed", models.PositiveIntegerField(default=0)),
@@ -196,6 +200,10 @@ class Migration(migrations.Migration):
                     models.DateTimeField(blank=True, help_text="When somebody last worked on it.", null=True),
                 ),
                 ("spent_s", models.FloatField(default=0)),
+                (
+                    "attempts",
+                    models.PositiveSmallIntegerField(default=0, help_text="Turns in a row that ended in an error."),
+                ),
                 ("done", models.PositiveIntegerField(default=0)),
                 ("total", models.PositiveIntegerField(default=0)),
                 ("changed", models.PositiveIntegerField(default=0)),

@@ -89,6 +89,7 @@ class LogWork(models.Model):
     claimed_until = models.DateTimeField(null=True, blank=True, help_text="Somebody works on it until then.")
     worked_at = models.DateTimeField(null=True, blank=True, help_text="When somebody last worked on it.")
     spent_s = models.FloatField(default=0)
+    attempts = models.PositiveSmallIntegerField(default=0, help_text="Turns in a row that ended in an error.")
     done = models.PositiveIntegerField(default=0)
     total = models.PositiveIntegerField(default=0)
     changed = models.PositiveIntegerField(default=0)

@@ -24,8 +24,8 @@ logger = logging.getLogger(__name__)
 MOST_ENGINES = 12
 """Engines that one process keeps; each takes about a megabyte, and the better part of a second to make."""
 
-Key = tuple[tuple[int, int], ...]
-"""(id of a rule, number of its version), a repository's own rules first."""
+Key = tuple[tuple[int, int, bool], ...]
+"""(id of a rule, number of its version, whether it is the repository's own), these first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,19 +57,37 @@ def ruleset_of(repository_id: int | None, *, without: int | None = None) -> clas
 
     `without`: the id of a rule to leave out.
     """
-    return _ruleset(tuple(pair for pair in key_of(repository_id) if pair[0] != without))
+    return _ruleset(tuple(entry for entry in key_of(repository_id) if entry[0] != without))
+
+
+def ruleset_with(
+    repository_id: int | None, spec: classifier.RuleSpec, *, own: bool, without: int | None = None
+) -> classifier.Ruleset:
+    """Return the rules that would read these logs with one more: the repository's `own`, or one for all of them."""
+    entries = [entry for entry in key_of(repository_id) if entry[0] != without]
+    stored = _specs(tuple(entries))
+    mine = [stored[rule_id] for rule_id, _, is_own in entries if is_own and rule_id in stored]
+    all_s = [stored[rule_id] for rule_id, _, is_own in entries if not is_own and rule_id in stored]
+    ordered = [spec, *mine, *all_s] if own else [*mine, spec, *all_s]
+    builtin = classifier.Ruleset.builtin()
+    return extended(builtin, usable(ordered, builtin))
 
 
 def key_of(repository_id: int | None) -> Key:
     """Return which versions of people's rules are in force. One statement."""
     mine = Q(repository=None) | Q(repository_id=repository_id) if repository_id else Q(repository=None)
     rules = Rule.objects.filter(mine, enabled=True).order_by(F("repository").asc(nulls_last=True), "id")
-    return tuple(rules.values_list("id", "version"))
+    return tuple(
+        (pk, version, repository is not None)
+        for pk, version, repository in rules.values_list("id", "version", "repository")
+    )
 
 
 def state_of_rules(repository_id: int | None) -> str:
     """Return a short text that is another one as soon as a rule changes that reads these logs (without one: any)."""
-    key = key_of(repository_id) if repository_id else tuple(Rule.objects.order_by("id").values_list("id", "version"))
+    key: object = key_of(repository_id)
+    if repository_id is None:
+        key = list(Rule.objects.filter(enabled=True).order_by("id").values_list("id", "version"))
     told = f"{classifier.ENGINE_VERSION} {classifier.Ruleset.builtin().fingerprint} {key}"
     return blake2b(told.encode(), digest_size=16).hexdigest()
 
@@ -78,32 +96,33 @@ def state_of_rules(repository_id: int | None) -> str:
 def _ruleset(key: Key) -> classifier.Ruleset:
     """Versions never change, so neither does what they make."""
     builtin = classifier.Ruleset.builtin()
-    return extended(builtin, [spec for _, spec in usable_specs(_specs(key), builtin)[0]])
+    stored = _specs(key)
+    return extended(builtin, usable([stored[rule_id] for rule_id, _, _ in key if rule_id in stored], builtin))
 
 
-def _specs(key: Key) -> list[tuple[int, classifier.RuleSpec]]:
+def _specs(key: Key) -> dict[int, classifier.RuleSpec]:
+    if not key:
+        return {}
     wanted = Q()
-    for rule_id, number in key:
+    for rule_id, number, _ in key:
         wanted |= Q(rule_id=rule_id, number=number)
-    stored = dict(RuleVersion.objects.filter(wanted).values_list("rule_id", "spec")) if key else {}
-    return [(rule_id, spec_of(stored[rule_id])) for rule_id, _ in key if rule_id in stored]
+    stored = RuleVersion.objects.filter(wanted).values_list("rule_id", "spec")
+    return {rule_id: spec_of(spec) for rule_id, spec in stored}
 
 
-def usable_specs(
-    specs: Iterable[tuple[int, classifier.RuleSpec]], builtin: classifier.Ruleset
-) -> tuple[list[tuple[int, classifier.RuleSpec]], dict[int, str]]:
-    """Return the rules that this version of HUD can use, and why it cannot use the others: no rule stops a log."""
-    sections = [section.name for section in builtin.sections]
-    usable, refused = [], {}
-    for rule_id, spec in specs:
-        try:
-            check_rule(spec, sections)
-        except classifier.RuleError as error:
-            refused[rule_id] = str(error)
-            logger.warning("rule %s is left out: %s", rule_id, error)
-        else:
-            usable.append((rule_id, spec))
-    return usable, refused
+def usable(specs: Iterable[classifier.RuleSpec], builtin: classifier.Ruleset) -> list[classifier.RuleSpec]:
+    """Return the rules that this version of HUD can use: no rule may stop a log."""
+    return [spec for spec in specs if not why_unusable(spec, builtin)]
+
+
+def why_unusable(spec: classifier.RuleSpec, builtin: classifier.Ruleset) -> str:
+    """Return why this version of HUD leaves a stored rule out, "" where it does not."""
+    try:
+        check_rule(spec, [section.name for section in builtin.sections])
+    except classifier.RuleError as error:
+        logger.warning("a stored rule is left out: %s", error)
+        return str(error)
+    return ""
 
 
 def extended(below: classifier.Ruleset, specs: Sequence[classifier.RuleSpec]) -> classifier.Ruleset:

@@ -338,12 +338,19 @@ def record_failures(*, run: Run, failures: Sequence[classifier.Failure], by: Cla
         run.save(update_fields=["told_conclusion"])
         batch.dirty_cells.add((run.commit_id, run.job_id))
     if by is not None:
-        _note_reading(run, by)
+        note_reading(run, by)
     settle(batch)
     return differs
 
 
-def _note_reading(run: Run, by: Classifying) -> None:
+def has_these_failures(run: Run, failures: Sequence[classifier.Failure]) -> bool:
+    """Whether nothing would change if these were recorded."""
+    rows = [_row(run, rank, f) for rank, f in enumerate(failures)]
+    return _same(list(run.failures.all()), rows) and _told_conclusion(run, failures) == run.told_conclusion
+
+
+def note_reading(run: Run, by: Classifying) -> None:
+    """Note with the run's log which rules gave its failures, and what went wrong."""
     log = Log.objects.filter(run=run)
     if by.trouble:
         log.update(classified_by=by.version, error=storable(by.trouble, 2000))
