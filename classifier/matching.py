@@ -38,13 +38,15 @@ class Pattern:
         return bool(self.regexp._regexp.Match(UNANCHORED, text, 0, len(text))[0][0] >= 0)
 
     def captures(self, text: bytes) -> tuple[tuple[str, ...], dict[str, str]]:
-        """The non-empty groups in order (the whole match if the pattern has none), and the named ones by name."""
+        """The non-empty groups in order (those that the rule names, if it does; the whole match if there are none), and by name."""
         found = self.regexp.search(text)
         if found is None:
             return (), {}
         texts = [_short(group) for group in found.groups() or (found.group(),)]
         named = {name: texts[index - 1] for name, index in self.groups.items() if texts[index - 1]}
-        return tuple(text for text in texts if text) or (_short(found.group()),), named
+        wanted = self.spec.captures if isinstance(self.spec, RuleSpec) and self.spec.captures else ()
+        kept = [named.get(name, "") for name in wanted] if wanted else texts
+        return tuple(text for text in kept if text) or (_short(found.group()),), named
 
 
 def _short(group: bytes | None) -> str:

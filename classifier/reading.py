@@ -244,6 +244,7 @@ class Reading:
 
 
 def named_tests(named: dict[str, str]) -> tuple[str, ...]:
-    """The test that a rule's groups name: `suite` and `test` joined, or either."""
-    parts = [named[name] for name in ("suite", "test") if named.get(name)]
+    """The test that a rule's groups name: whichever of `test`, `test_…` is there, after `suite` if that is."""
+    test = next((text for name, text in named.items() if name.startswith("test")), "")
+    parts = [part for part in (named.get("suite", ""), test) if part]
     return (".".join(parts),) if parts else ()

@@ -49,6 +49,7 @@ class RuleSpec:
     category: str
     priority: int = 50
     pick: Pick = "first"
+    captures: tuple[str, ...] = ()
     tags: tuple[str, ...] = ()
     supersedes: tuple[str, ...] = ()
     caused_by: tuple[str, ...] = ()
@@ -122,8 +123,10 @@ class Ruleset:
     @classmethod
     def load(cls, path: str | Path) -> Ruleset:
         """The built-in rules with those of a TOML file on top. Raises `RuleError`, and `OSError` for an unreadable file."""
-        tables = _parsed(Path(path))
-        return cls.builtin().extended([RuleSpec.from_table(table) for table in tables.get("rule", [])])
+        tables = _parsed(Path(path)).get("rule", [])
+        if not isinstance(tables, list) or not all(isinstance(table, dict) for table in tables):
+            raise RuleError(f"{Path(path).name}: rules are tables. Begin each with a line [[rule]].")
+        return cls.builtin().extended([RuleSpec.from_table(table) for table in tables])
 
     def extended(self, extra: Sequence[RuleSpec]) -> Ruleset:
         """These rules with a repository's own on top: a rule of the same name replaces the built-in one; others come before all."""
@@ -198,6 +201,9 @@ def _check_pattern(spec: RuleSpec, label: str) -> None:
     pattern = compiled(spec.pattern, label)
     if pattern.programsize > PROGRAM_LIMIT:
         raise RuleError(f"{label}: the pattern is too large when compiled ({pattern.programsize} steps of {PROGRAM_LIMIT}). Use smaller {{n}} counts.")
+    unknown = sorted(set(spec.captures) - set(pattern.groupindex))
+    if unknown:
+        raise RuleError(f"{label}: captures names '{unknown[0]}', which is no group of the pattern. Write (?P<{unknown[0]}>…) in it.")
     if pattern.search("") or sum(1 for line in _ORDINARY_LINES if pattern.search(line)) >= 3:
         raise RuleError(f"{label}: the pattern matches everything (also an empty or ordinary line). Add text that only a failure has.")
     if spec.example and not pattern.search(spec.example):

@@ -1,0 +1,34 @@
+"""Where the classifier's tests find labelled logs, and short ways to ask it."""
+
+import functools
+import os
+from pathlib import Path
+
+import pytest
+
+from classifier import Classification, Engine, Failure
+
+CHECKOUT = Path(__file__).resolve().parents[2]
+OWN_LOGS = CHECKOUT / "tests" / "logs"
+SHARED = Path(os.environ.get("HUD_SHARED", CHECKOUT.parent / "shared"))
+
+needs_shared = pytest.mark.skipif(
+    not (SHARED / "data" / "logs" / "index.json").exists(),
+    reason=f"the shared folder of recorded logs is not at {SHARED} (set HUD_SHARED)",
+)
+
+
+@functools.cache
+def engine() -> Engine:
+    """One engine with the built-in rules for all tests; it keeps no state between logs."""
+    return Engine()
+
+
+def classified(*lines: str) -> Classification:
+    """The classification of these lines."""
+    return engine().classify("\n".join(lines).encode())
+
+
+def primary(*lines: str) -> Failure:
+    """The primary failure of these lines; there must be one."""
+    return classified(*lines).failures[0]
