@@ -154,6 +154,12 @@
     hud.lightUp(place ? place.index : null);
   }, { passive: true });
 
+  // htmx looks at each element that it takes out, one by one; of a wide grid that is most of the swap's time. Its
+  // cells hold nothing of htmx's, so they go at once.
+  document.addEventListener("htmx:beforeSwap", function (event) {
+    if (event.detail.target.id === "grid" && event.detail.shouldSwap) event.detail.target.querySelector("table")?.remove();
+  });
+
   // "hud:replaced": another grid stands on the page. "hud:swapped": some text on it is new.
   document.addEventListener("htmx:afterSwap", () => document.dispatchEvent(new CustomEvent("hud:replaced")));
   document.addEventListener("hud:replaced", function () {

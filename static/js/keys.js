@@ -9,11 +9,9 @@
   let wish = null; // where the cursor wants to be after the group under it was opened
 
   function settle() {
-    // Elements among the cells leave the tab order: hundreds of tab stops help nobody. The cursor reaches them all.
     const scroller = hud.scroller();
     place = null;
     if (!scroller || !hud.rows().length || !hud.columns().length) { cursor.remove(); return; }
-    for (const link of scroller.querySelectorAll("td.cells a[data-cell]")) link.tabIndex = -1;
     scroller.append(cursor);
     const row = wish && hud.rows().find((one) => one.dataset.sha === wish.sha);
     const index = wish ? hud.columns().findIndex((column) => column.group === wish.group) : -1;
@@ -21,6 +19,13 @@
     if (row) cursor.focus({ preventScroll: true });
     wish = null;
   }
+  // Elements among the cells are no tab stops: thousands of them help nobody, and the cursor reaches them all. They
+  // are taken out when somebody presses Tab, not before: most never do, and a wide page has ten thousand of them.
+  document.addEventListener("keydown", function (event) {
+    if (event.key !== "Tab" || !place) return;
+    for (const link of document.querySelectorAll("#grid td.cells a[data-cell]:not([tabindex])")) link.tabIndex = -1;
+  }, true);
+
   function put(next) {
     place = next;
     const scroller = hud.scroller();

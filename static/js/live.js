@@ -115,7 +115,6 @@
     const cells = row.querySelector("td.cells");
     cells.replaceChildren(...next.querySelector("td.cells").childNodes);
     row.dataset.digest = next.dataset.digest;
-    for (const link of cells.querySelectorAll("a[data-cell]")) link.tabIndex = -1;
     after.forEach(function (sign, unit) {
       if (sign !== before[unit]) pulse(row, unit, sign && sign.startsWith("<") && / class="g"/.test(sign) ? 2 : 1);
     });
@@ -151,7 +150,6 @@
     for (const row of made) row.classList.add("row-new");
     body.prepend(...made);
     while (body.rows.length > Math.max(before, 1)) body.lastElementChild.remove();
-    for (const link of body.querySelectorAll(".row-new a[data-cell]")) link.tabIndex = -1;
     const place = hud.cursor.place();
     if (place && place.row.isConnected) hud.cursor.put(place);
   }

@@ -127,6 +127,16 @@ def test_enter_on_a_folded_group_opens_it_and_the_cursor_stays_in_its_row(
     expect(page.locator(".cursor")).to_be_focused()
 
 
+def test_tab_stops_once_at_the_cells(asgi_url: str, page: Page, trunk: Trunk) -> None:
+    open_grid(page, asgi_url, trunk)
+    page.locator("tbody .author").last.evaluate("e => e.previousElementSibling.focus()")
+    page.keyboard.press("Tab")
+    expect(page.locator(".cursor")).to_be_focused()
+    page.keyboard.press("Tab")
+    expect(page.locator(".cursor")).not_to_be_focused()
+    assert page.evaluate("document.activeElement.closest('td.cells')") is None
+
+
 def test_n_and_p_walk_over_the_red_cells(asgi_url: str, page: Page, trunk: Trunk) -> None:
     open_grid(page, asgi_url, trunk)
     page.keyboard.press("ArrowUp")
