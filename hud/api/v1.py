@@ -8,6 +8,7 @@ from ninja import NinjaAPI, Query
 from ninja.errors import HttpError
 
 from hud.api import schemas
+from hud.api.auth import explain_refusals
 from hud.core.bars import streak_marks
 from hud.core.cell import state_of
 from hud.core.gridview import MOST_PAGES, MOST_PER_PAGE, PER_PAGE, GridView
@@ -21,6 +22,7 @@ from hud.queries.places import branch_at, branch_names, repository_at, repositor
 from hud.queries.status import trunk_status
 
 api = NinjaAPI(title="HUD", version="1", docs_url=None, openapi_url="/openapi.json", urls_namespace="api-1")
+explain_refusals(api)
 
 _REPOSITORY = "/repositories/{owner}/{name}"
 _BRANCH = _REPOSITORY + "/branches/{path:branch}"

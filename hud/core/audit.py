@@ -10,6 +10,8 @@ WORDS = {
     "inbox.dismissed": "dismissed",
     "groups.changed": "changed the groups of",
     "groups.reset": "put back the default groups of",
+    "api_token.made": "made",
+    "api_token.revoked": "revoked",
 }
 
 

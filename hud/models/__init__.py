@@ -1,16 +1,19 @@
 """Tables, constraints and one-row rules. Each index names the question it serves."""
 
+from hud.models.access import ApiToken
 from hud.models.audit import AuditEntry
 from hud.models.ci import Cell, Job, Run, Streak, Workflow, WorkflowRun
 from hud.models.failure import Annotation, Failure, Log
 from hud.models.inbox import FollowRequest, InboxItem
 from hud.models.repository import Branch, GroupRule, Repository, RepositoryAlias
+from hud.models.results import Test, TestDay, TestReport, TestResult
 from hud.models.rules import Reclassification, Rule, RuleTrial, RuleVersion, TrialChange
 from hud.models.trunk import BranchCommit, Commit, HeadReport, PullRequest
 from hud.models.verdict import ForceMerge, JobRule, JudgeRequest, Label, PostedReport, Reporting, Verdict
 
 __all__ = [
     "Annotation",
+    "ApiToken",
     "AuditEntry",
     "Branch",
     "BranchCommit",
@@ -38,6 +41,10 @@ __all__ = [
     "RuleVersion",
     "Run",
     "Streak",
+    "Test",
+    "TestDay",
+    "TestReport",
+    "TestResult",
     "TrialChange",
     "Verdict",
     "Workflow",

@@ -135,6 +135,12 @@ class Run(models.Model):
             models.Index(fields=["commit", "job"], name="run_by_cell"),
             # Serves: the runs of a workflow run, when its event comes later than theirs.
             models.Index(fields=["repository", "workflow_run_id"], name="run_by_workflow_run"),
+            # Serves: what failed here lately? (the failure search)
+            models.Index(
+                fields=["repository", "-completed_at"],
+                name="failed_runs_by_time",
+                condition=Q(conclusion__in=["failure", "timed_out", "cancelled", "startup_failure"]),
+            ),
         ]
 
     @property

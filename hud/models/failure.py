@@ -1,8 +1,10 @@
 """Logs, what the classifier found in them, and GitHub's annotations."""
 
 from django.contrib.postgres.fields import ArrayField
+from django.contrib.postgres.indexes import GinIndex, OpClass
 from django.db import models
 from django.db.models import Q
+from django.db.models.functions import Upper
 
 from hud.models.ci import Run
 
@@ -64,6 +66,10 @@ class Failure(models.Model):
         indexes = [
             # Serves: where else was this seen? Only primaries, which verdicts compare.
             models.Index(fields=["signature"], name="failure_by_signature", condition=Q(rank=0)),
+            # Serves, with the one above: was this seen as a further cause? (the failure search)
+            models.Index(fields=["signature"], name="further_by_signature", condition=Q(rank__gt=0)),
+            # Serves: which failure lines hold this text, whatever its case? (the failure search)
+            GinIndex(OpClass(Upper("line"), name="gin_trgm_ops"), name="failure_by_text"),
         ]
         ordering = ["rank"]
 
