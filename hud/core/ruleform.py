@@ -78,6 +78,18 @@ def read_rule(typed: Mapping[str, str], others: Ruleset, engine: Engine | None =
     return TypedRule(values, errors, None if errors else spec)
 
 
+def usable_part(typed: TypedRule) -> RuleSpec | None:
+    """Return a rule to look at while it is being typed: what cannot be used yet is left at its default.
+
+    None where the pattern itself cannot be used.
+    """
+    if typed.spec is not None or {"pattern", "hint"} & set(typed.errors):
+        return typed.spec
+    values = {name: "" if name in typed.errors else text for name, text in typed.values.items()}
+    spec = _spec({**values, "priority": values["priority"] or "50", "example": "", "near_miss": ""}, {})
+    return replace(spec, name=spec.name or "this rule", category=spec.category or "unknown", hints=spec.hints)
+
+
 def _unseen(name: str, text: str) -> str:
     """Say what in the text cannot be kept or seen."""
     if storable(text, 1_000_000) != text:

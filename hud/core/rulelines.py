@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from classifier import Ruleset, clean_line
+from classifier.hints import required_texts
+from classifier.lines import without_colours
 from classifier.rules import compiled
 from classifier.signatures import steady_text
 
@@ -50,6 +52,9 @@ class RuleLines:
     def __init__(self, pattern: str, ruleset: Ruleset) -> None:
         self._pattern: Any = compiled(pattern, "The rule")
         self._prefix: Any = compiled(f"(?:{'|'.join(ruleset.prefixes)})+", "a prefix") if ruleset.prefixes else None
+        # Most lines lack all of these and need no closer look; a pattern that ignores case is tried on every line.
+        texts = () if pattern.startswith("(?i)") else required_texts(pattern) or ()
+        self._texts = [text.strip("\n").encode() for text in texts]
         self._harmless = [compiled(text, "a harmless line") for text in ruleset.harmless]
 
     def stem(self, raw: bytes) -> str:
@@ -73,10 +78,11 @@ class RuleLines:
 
     def lines_in(self, raw: bytes, first_number: int) -> Iterator[MatchedLine]:
         """Yield the matching lines of some text, whose first line has this number."""
-        for number, line in enumerate(raw.split(b"\n"), first_number):
-            found = self.match(line, number) if line else None
-            if found is not None:
-                yield found
+        for number, line in enumerate(without_colours(raw).split(b"\n"), first_number):
+            if line and (not self._texts or any(text in line for text in self._texts)):
+                found = self.match(line, number)
+                if found is not None:
+                    yield found
 
 
 def noisy_captures(captures: Iterable[str]) -> list[str]:
