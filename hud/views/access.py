@@ -38,7 +38,7 @@ def admins_only(page: str, purpose: str) -> Callable[[View[P]], View[P]]:
             context = {"page_name": page, "purpose": purpose, "admins": admin_names()}
             return render(request, "hud/manage_denied.html", context, status=403)
 
-        return answer  # type: ignore[return-value]  # mypy sees the wrapper's own type, not the one it stands for
+        return answer
 
     return decorate
 
