@@ -8,9 +8,12 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import signal
+import threading
 from collections import defaultdict
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
+from types import FrameType
 from weakref import WeakKeyDictionary
 
 from django.conf import settings
@@ -60,6 +63,12 @@ class Hub:
         self._viewers: dict[int, set[Viewer]] = defaultdict(set)
         self._listening: asyncio.Task[None] | None = None
         self._subscribed = asyncio.Event()
+        self.is_closing = False
+
+    def close(self) -> None:
+        """End all streams. The process is about to stop, and a server waits for its answers to end."""
+        self.is_closing = True
+        self._tell_all()
 
     @property
     def viewer_count(self) -> int:
@@ -134,5 +143,21 @@ def hub() -> Hub:
     """Return the hub of the running event loop."""
     loop = asyncio.get_running_loop()
     if loop not in _hubs:
-        _hubs[loop] = Hub(settings.REDIS_URL)
+        made = _hubs[loop] = Hub(settings.REDIS_URL)
+        if threading.current_thread() is threading.main_thread():
+            for number in (signal.SIGINT, signal.SIGTERM):
+                _before_handler(number, lambda: loop.call_soon_threadsafe(made.close))
     return _hubs[loop]
+
+
+def _before_handler(number: signal.Signals, act: Callable[[], object]) -> None:
+    """Do `act` when the signal comes, before what the server does with it."""
+    server = signal.getsignal(number)
+    if not callable(server):
+        return
+
+    def handle(received: int, frame: FrameType | None) -> None:
+        act()
+        server(received, frame)
+
+    signal.signal(number, handle)

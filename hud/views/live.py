@@ -7,7 +7,9 @@ exactly what it shows: it sends the digests of its rows, and gets back the rows 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
+from functools import wraps
+from typing import ParamSpec, TypeVar
 
 from asgiref.sync import sync_to_async
 from django.core.handlers.asgi import ASGIRequest
@@ -20,6 +22,9 @@ from hud.models import Branch
 from hud.services.live_hub import TooManyViewersError, hub
 from hud.views.grid import grid_context, read_grid
 from hud.views.places import branch_or_missing
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 HEARTBEAT_S = 20.0
 """So often a silent stream shows that it lives: proxies close what they think is dead."""
@@ -36,9 +41,11 @@ async def live(request: HttpRequest, owner: str, name: str, branch: str) -> Http
 
     Under a WSGI server, where an open stream would hold a thread, it answers once and lets the page ask again.
     """
-    branch_id = await sync_to_async(_branch_id)(owner, name, branch)
+    is_stream = isinstance(request, ASGIRequest)
+    find = _giving_back(branch_or_missing) if is_stream else branch_or_missing
+    branch_id = (await sync_to_async(find)(owner, name, branch)).pk
     response: HttpResponseBase
-    if isinstance(request, ASGIRequest):
+    if is_stream:
         response = StreamingHttpResponse(_events(branch_id), content_type="text/event-stream")
     else:
         once = b"retry: 10000\n\n" + _event(await sync_to_async(_version)(branch_id))
@@ -55,9 +62,9 @@ async def _events(branch_id: int) -> AsyncIterator[bytes]:
     try:
         async with hub().viewer(branch_id) as viewer:
             await hub().subscribed(SUBSCRIBE_LIMIT_S)
-            while True:
+            while not hub().is_closing:
                 # Asked for only after the subscription, and again at each news: nothing falls between.
-                version = await sync_to_async(_version)(branch_id)
+                version = await sync_to_async(_giving_back(_version))(branch_id)
                 if version != told:
                     told = version
                     yield _event(version)
@@ -72,19 +79,21 @@ def _event(version: int) -> bytes:
     return b"event: changed\ndata: %d\n\n" % version
 
 
-def _branch_id(owner: str, name: str, branch: str) -> int:
-    try:
-        return branch_or_missing(owner, name, branch).pk
-    finally:
-        connections.close_all()
-
-
 def _version(branch_id: int) -> int:
-    """Return the branch's version. The connection is given back: a stream may last for days."""
-    try:
-        return Branch.objects.filter(pk=branch_id).values_list("version", flat=True).first() or 0
-    finally:
-        connections.close_all()
+    return Branch.objects.filter(pk=branch_id).values_list("version", flat=True).first() or 0
+
+
+def _giving_back(question: Callable[P, T]) -> Callable[P, T]:
+    """Give the thread's database connection back after the question: a stream may last for days."""
+
+    @wraps(question)
+    def ask(*args: P.args, **kwargs: P.kwargs) -> T:
+        try:
+            return question(*args, **kwargs)
+        finally:
+            connections.close_all()
+
+    return ask
 
 
 @require_safe
