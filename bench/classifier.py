@@ -93,7 +93,9 @@ def ripgrep_s(path: Path, ruleset: Ruleset) -> float | None:
     if program is None:
         return None
     with tempfile.NamedTemporaryFile("w", suffix=".txt") as patterns:
-        unnamed = (re.sub(r"\(\?P<\w+>", "(", rule.pattern) for rule in ruleset.rules if rule.inside is None)  # rg joins them: names clash
+        unnamed = (
+            re.sub(r"\(\?P<\w+>", "(", rule.pattern) for rule in ruleset.rules if rule.inside is None
+        )  # rg joins them: names clash
         patterns.write("\n".join(unnamed) + "\n")
         patterns.flush()
         command = [

@@ -53,7 +53,11 @@ class Outcome:
     def complaint(self) -> str:
         """What was found instead, in a line."""
         failures = self.result.failures
-        found = f"{failures[0].line_number} [{failures[0].category}] {failures[0].rule}: {failures[0].line[:90]}" if failures else "nothing"
+        found = (
+            f"{failures[0].line_number} [{failures[0].category}] {failures[0].rule}: {failures[0].line[:90]}"
+            if failures
+            else "nothing"
+        )
         wanted = "nothing" if self.case.nothing else f"{list(self.case.lines[:3])} {'|'.join(self.case.categories)}"
         marks = ("" if self.line_right else " LINE") + ("" if self.category_right else " CATEGORY")
         return f"{self.case.group}/{self.case.name}:{marks} wanted {wanted}; found {found}"
@@ -102,12 +106,26 @@ def own_case(path: Path) -> Case:
     whole = b"".join(log)
     categories = tuple(part.strip() for part in said.get("category", "").split("|") if part.strip())
     tests = tuple(part.strip() for part in said.get("tests", "").split(", ") if part.strip())
-    return Case(path.stem, path.stem.partition("-")[0], lambda: whole, tuple(lines), categories, tests, group="own", nothing="nothing" in said)
+    return Case(
+        path.stem,
+        path.stem.partition("-")[0],
+        lambda: whole,
+        tuple(lines),
+        categories,
+        tests,
+        group="own",
+        nothing="nothing" in said,
+    )
 
 
 def shared_cases(data: Path) -> Iterator[Case]:
     """The labelled cases of the shared folder; none where it is absent."""
-    for name, reader in (("logs", _log_case), ("logs_pytorch", _pytorch_case), ("logs_mozilla", _mozilla_case), ("annotations", _annotation_case)):
+    for name, reader in (
+        ("logs", _log_case),
+        ("logs_pytorch", _pytorch_case),
+        ("logs_mozilla", _mozilla_case),
+        ("annotations", _annotation_case),
+    ):
         index = data / name / "index.json"
         if index.exists():
             for entry in json.loads(index.read_text(encoding="utf-8")):
@@ -136,8 +154,18 @@ def _mozilla_case(folder: Path, entry: dict[str, Any]) -> Case:
 
 def _annotation_case(folder: Path, entry: dict[str, Any]) -> Case:
     items = json.loads((folder / entry["file"]).read_text(encoding="utf-8"))
-    annotations = tuple(Annotation(item["annotation_level"], item["message"], item["title"], item["path"]) for item in items)
-    return Case(entry["id"], "annotation", lambda: b"", ((0, 0),), tuple(entry["categories"]), annotations=annotations, group="annotations")
+    annotations = tuple(
+        Annotation(item["annotation_level"], item["message"], item["title"], item["path"]) for item in items
+    )
+    return Case(
+        entry["id"],
+        "annotation",
+        lambda: b"",
+        ((0, 0),),
+        tuple(entry["categories"]),
+        annotations=annotations,
+        group="annotations",
+    )
 
 
 def _reader(path: Path) -> Callable[[], bytes]:
@@ -158,14 +186,21 @@ def table(outcomes: Iterable[Outcome], key: Callable[[Outcome], str]) -> list[st
 
 
 def _row(name: str, group: Sequence[Outcome]) -> str:
-    shares = [sum(map(right, group)) / len(group) for right in (lambda o: o.line_right, lambda o: o.in_top3, lambda o: o.category_right)]
+    shares = [
+        sum(map(right, group)) / len(group)
+        for right in (lambda o: o.line_right, lambda o: o.in_top3, lambda o: o.category_right)
+    ]
     return f"{name[:32]:32} {len(group):6} {shares[0]:7.1%} {shares[1]:7.1%} {shares[2]:9.1%}"
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Prints the tables and each miss."""
-    parser = argparse.ArgumentParser(prog="python -m classifier.accuracy", description="Measures the classifier on labelled logs.")
-    parser.add_argument("shared", nargs="?", type=Path, default=ROOT.parent / "shared", help="the folder that holds data/ (../shared)")
+    parser = argparse.ArgumentParser(
+        prog="python -m classifier.accuracy", description="Measures the classifier on labelled logs."
+    )
+    parser.add_argument(
+        "shared", nargs="?", type=Path, default=ROOT.parent / "shared", help="the folder that holds data/ (../shared)"
+    )
     parser.add_argument("--logs", type=Path, default=ROOT / "tests" / "logs", help="the project's own labelled logs")
     options = parser.parse_args(arguments)
     cases = [*shared_cases(options.shared / "data"), *own_cases(options.logs)]
@@ -177,7 +212,16 @@ def main(arguments: list[str] | None = None) -> int:
     print("\n".join(["", "By category", *table(outcomes, lambda o: (o.case.categories or ("not labelled",))[0])]))
     misses = [outcome for outcome in outcomes if not (outcome.line_right and outcome.category_right)]
     print("\n".join(["", f"Misses ({len(misses)})", *(outcome.complaint() for outcome in misses)]))
-    print("\n".join(["", "In all", table(outcomes, lambda o: "x")[0], *(_row(name, group) for name, group in (("handed", handed), ("all", outcomes)) if group)]))
+    print(
+        "\n".join(
+            [
+                "",
+                "In all",
+                table(outcomes, lambda o: "x")[0],
+                *(_row(name, group) for name, group in (("handed", handed), ("all", outcomes)) if group),
+            ]
+        )
+    )
     return 0
 
 

@@ -21,7 +21,9 @@ class Engine:
         """A new session for one log."""
         return Session(self._matcher)
 
-    def classify(self, log: bytes | Iterable[bytes], annotations: Sequence[Annotation] = (), *, everything: bool = False) -> Classification:
+    def classify(
+        self, log: bytes | Iterable[bytes], annotations: Sequence[Annotation] = (), *, everything: bool = False
+    ) -> Classification:
         """One log, whole or in portions. `everything` also lists echoes and what was set aside, for those who write rules."""
         session = self.start()
         for portion in (log,) if isinstance(log, (bytes, bytearray, memoryview)) else log:
@@ -47,4 +49,6 @@ class Session:
         self._reading.read(self._blocks.rest())
         hits = self._reading.hits()
         hits.extend(self._reading.annotation_hits(annotations))
-        return Classification(self._reading.lines, self._blocks.bytes, ranked_failures(hits, self._reading.tests(), everything=everything))
+        return Classification(
+            self._reading.lines, self._blocks.bytes, ranked_failures(hits, self._reading.tests(), everything=everything)
+        )

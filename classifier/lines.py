@@ -24,10 +24,14 @@ _SURROGATES: Final = re.compile("[\ud800-\udfff]")
 _CLOCK: Final = r"\d{1,2}:\d{2}:\d{2}(?:[.,]\d{1,9})?"
 _TIMESTAMP: Final = re.compile(
     r"(?:"
-    r"\[?\d{4}[-/]\d{2}[-/]\d{2}[T ]" + _CLOCK + r"(?:Z|[+-]\d{2}:?\d{2}| UTC)?\]?(?:[ \t]\d{2}[OE]\+?|:)?"  # ISO; GitLab adds a stream mark
+    r"\[?\d{4}[-/]\d{2}[-/]\d{2}[T ]"
+    + _CLOCK
+    + r"(?:Z|[+-]\d{2}:?\d{2}| UTC)?\]?(?:[ \t]\d{2}[OE]\+?|:)?"  # ISO; GitLab adds a stream mark
     r"|\[" + _CLOCK + r"(?: ?[AP]M)?\]"
     r"|" + _CLOCK + r"(?=\s)"
-    r"|(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)?,? ?(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec) [ \d]\d " + _CLOCK + r"(?: \d{4})?(?=\s)"
+    r"|(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)?,? ?(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec) [ \d]\d "
+    + _CLOCK
+    + r"(?: \d{4})?(?=\s)"
     r"|\[\s*\d+\.\d{3,6}s?\](?= )"  # seconds since the start
     r"|_bk;t=\d+\x07?"  # Buildkite
     r")[ \t]?"

@@ -13,7 +13,7 @@ import re2
 from re2 import _re2
 
 from classifier.hints import required_texts
-from classifier.rules import Marker, RuleSpec, Ruleset, Section, compiled
+from classifier.rules import Marker, Ruleset, RuleSpec, Section, compiled
 
 UNANCHORED: Final = _re2.RE2.Anchor.UNANCHORED
 MATCH_MEMORY_BYTES: Final = 24 << 20
@@ -66,7 +66,9 @@ class Matcher:
         self.scopes = [_pattern(marker, marker.pattern) for marker in ruleset.markers if marker.kind == "scope"]
         texts: dict[str, list[Pattern]] = {}
         regexps: dict[str, list[Pattern]] = {}
-        for spec in (*ruleset.rules, *(m for m in ruleset.markers if m.kind not in ("passed", "scope")), *ruleset.sections):
+        markers = [marker for marker in ruleset.markers if marker.kind not in ("passed", "scope")]
+        specs: list[Spec] = [*ruleset.rules, *markers, *ruleset.sections]
+        for spec in specs:
             self._add(spec, texts, regexps)
         self.scan = _compiled_scan([*(re2.escape(text) for text in _shortest(texts)), *regexps], _ALWAYS_READ)
         self._texts = TextIndex(texts)

@@ -4,7 +4,7 @@ Everything that decides is on the rule (`priority`, `pick`, `supersedes`, `cause
 (step failed, attempt made again); nothing here knows a tool by name.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from classifier.evidence import Hit
@@ -13,6 +13,8 @@ from classifier.rules import RuleSpec
 from classifier.signatures import signature_of
 
 FAILURES_LIMIT: Final = 50
+TEST_TAG: Final = "test"
+"""Rules with this tag name a failed test; others at most tell more about one."""
 
 CUT_SHORT: Final = ("timeout", "cancelled", "infra_runner")
 
@@ -20,7 +22,9 @@ Weighed = tuple[int, Hit]
 """A hit and its weakness."""
 
 
-def ranked_failures(hits: Sequence[Hit], tests: Sequence[str] = (), *, everything: bool = False) -> tuple[Failure, ...]:
+def ranked_failures(
+    hits: Sequence[Hit], tests: Mapping[str, Sequence[str]], *, everything: bool = False
+) -> tuple[Failure, ...]:
     """At most `FAILURES_LIMIT` failures, primary first; the primary one carries all failing tests of the log if it is about tests.
 
     `everything` keeps echoes, generic lines and attempts that were made again, at the end.
@@ -29,8 +33,12 @@ def ranked_failures(hits: Sequence[Hit], tests: Sequence[str] = (), *, everythin
     kept = _told_apart(weighed if everything else _without_echoes(weighed))
     if not everything:
         kept = _without_weaker(kept)
-    ranked = [hit for _, hit in sorted(kept, key=_rank)][:FAILURES_LIMIT]
-    return tuple(_failure(hit, _tests_of(hit, tests if index == 0 else ())) for index, hit in enumerate(ranked))
+    ranked = [hit for _, hit in sorted(kept, key=_rank)]
+    all_tests = _all_tests(ranked, tests)
+    return tuple(
+        _failure(hit, _tests_of(hit, all_tests if index == 0 else ()))
+        for index, hit in enumerate(ranked[:FAILURES_LIMIT])
+    )
 
 
 def names_of(rule: RuleSpec) -> set[str]:
@@ -66,7 +74,9 @@ def _without_echoes(weighed: Sequence[Weighed]) -> list[Weighed]:
 def _explains(cause: Hit, echo: Hit) -> bool:
     if cause.rule is echo.rule or (cause.line_number >= echo.line_number and not cause.rule.anywhere):
         return False
-    return bool(names_of(echo.rule) & set(cause.rule.supersedes)) or bool(names_of(cause.rule) & set(echo.rule.caused_by))
+    return bool(names_of(echo.rule) & set(cause.rule.supersedes)) or bool(
+        names_of(cause.rule) & set(echo.rule.caused_by)
+    )
 
 
 def _told_apart(weighed: Iterable[Weighed]) -> list[Weighed]:
@@ -93,6 +103,12 @@ def _rank(weighed: Weighed) -> tuple[bool, bool, int, int, int]:
     weight, hit = weighed
     place = -hit.line_number if hit.rule.pick == "last" else hit.line_number
     return (weight == 2, hit.rule.generic, weight, -hit.rule.priority, place)
+
+
+def _all_tests(ranked: Sequence[Hit], tests: Mapping[str, Sequence[str]]) -> list[str]:
+    """The tests that rules which name tests found; of rules that only tell more about them there is nothing to add."""
+    telling = {hit.rule.name: hit.rule for hit in ranked if TEST_TAG in hit.rule.tags}
+    return [test for name in telling for test in tests.get(name, ())]
 
 
 def _tests_of(hit: Hit, all_tests: Sequence[str]) -> tuple[str, ...]:

@@ -72,7 +72,10 @@ class Reading:
         """
         start = at
         if at and not self._sections and not self._quiet and not self._matcher.always:
-            found = min(self._next_found(block, at - 1, size, watched=False), self._next_found(block, at - 1, size, watched=True))
+            found = min(
+                self._next_found(block, at - 1, size, watched=False),
+                self._next_found(block, at - 1, size, watched=True),
+            )
             if found == size + 1:
                 return -1, -1
             start = block.rfind(b"\n", at - 1, found) + 1
@@ -146,7 +149,16 @@ class Reading:
         pointed_number, pointed = self._last_line.get(spec.points_to, (0, ""))
         if pointed_number >= number - spec.points_back and pointed_number:
             number, text = pointed_number, pointed
-        hit = Hit(spec, number, shortened(text, LINE_SHOWN_CHARS), captures, tests, tuple(reversed(self._commands)), self._step, scope)
+        hit = Hit(
+            spec,
+            number,
+            shortened(text, LINE_SHOWN_CHARS),
+            captures,
+            tests,
+            tuple(reversed(self._commands)),
+            self._step,
+            scope,
+        )
         kept.add(hit)
         self._watch([*tests, scope] if scope else tests)
 
@@ -163,9 +175,12 @@ class Reading:
         found = [hit for kept in self._hits.values() for hit in kept.all() if not hit.dropped]
         return sorted(found, key=lambda hit: hit.line_number)
 
-    def tests(self) -> list[str]:
-        """The failing tests of the whole log, also of hits that were not kept."""
-        return list(dict.fromkeys(test for kept in self._hits.values() for test, hit in kept.tests.items() if not (hit.dropped or hit.retried)))
+    def tests(self) -> dict[str, list[str]]:
+        """By rule the names of all tests that failed in the log, also those of hits that were not kept."""
+        return {
+            name: [test for test, hit in kept.tests.items() if not (hit.dropped or hit.retried)]
+            for name, kept in self._hits.items()
+        }  # fmt: skip
 
     def annotation_hits(self, annotations: Iterable[Annotation]) -> list[Hit]:
         """What the same rules find in annotations."""
@@ -173,7 +188,9 @@ class Reading:
         return [hit for hit in found if hit]
 
     def _annotation_hit(self, annotation: Annotation) -> Hit | None:
-        lines = [valid_text(line).strip() for line in annotation.message.splitlines()[:ANNOTATION_LINES_READ] if line.strip()]
+        lines = [
+            valid_text(line).strip() for line in annotation.message.splitlines()[:ANNOTATION_LINES_READ] if line.strip()
+        ]
         for prefix in ("", "##[error]"):
             for line in lines:
                 hit = self._hit_in_text(prefix, line)
@@ -184,12 +201,26 @@ class Reading:
     def _hit_in_text(self, prefix: str, line: str) -> Hit | None:
         stem = (prefix + line).encode("utf-8", "replace")
         candidates = self._matcher.candidates(stem)
-        rules = [(pattern, pattern.spec) for pattern in candidates if isinstance(pattern.spec, RuleSpec) and pattern.matches(stem)]
+        rules = [
+            (pattern, pattern.spec)
+            for pattern in candidates
+            if isinstance(pattern.spec, RuleSpec) and pattern.matches(stem)
+        ]
         if not rules:
             return None
         best, spec = max(rules, key=lambda rule: rule[1].priority)
         captures, named = best.captures(stem)
-        return Hit(spec, 0, shortened(line, LINE_SHOWN_CHARS), captures, named_tests(named), (), Step(), None, source="annotation")
+        return Hit(
+            spec,
+            0,
+            shortened(line, LINE_SHOWN_CHARS),
+            captures,
+            named_tests(named),
+            (),
+            Step(),
+            None,
+            source="annotation",
+        )
 
     # Markers
 

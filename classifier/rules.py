@@ -33,7 +33,9 @@ _ORDINARY_LINES: Final = (
 
 Table = TypeVar("Table")
 Pick = Literal["first", "last"]
-MarkerKind = Literal["step", "step_failed", "step_passed", "post", "command", "retry", "recovered", "passed", "scope", "quiet"]
+MarkerKind = Literal[
+    "step", "step_failed", "step_passed", "post", "command", "retry", "recovered", "passed", "scope", "quiet"
+]
 
 
 class RuleError(ValueError):
@@ -189,7 +191,9 @@ def check_rule(spec: RuleSpec, sections: Iterable[str] = ()) -> None:
     if spec.pick not in ("first", "last"):
         raise RuleError(f"{label}: pick is '{spec.pick}'. Use 'first' or 'last'.")
     if spec.inside is not None and spec.inside not in set(sections):
-        raise RuleError(f"{label}: section '{spec.inside}' does not exist. Leave 'inside' out, or use one of rules.toml.")
+        raise RuleError(
+            f"{label}: section '{spec.inside}' does not exist. Leave 'inside' out, or use one of rules.toml."
+        )
     _check_pattern(spec, label)
 
 
@@ -197,21 +201,34 @@ def _check_pattern(spec: RuleSpec, label: str) -> None:
     if not spec.pattern:
         raise RuleError(f"{label}: the pattern is empty. Write the text that marks the failure.")
     if len(spec.pattern) > PATTERN_LIMIT_CHARS:
-        raise RuleError(f"{label}: the pattern has {len(spec.pattern)} characters; at most {PATTERN_LIMIT_CHARS} are taken. Make two rules of it.")
+        raise RuleError(
+            f"{label}: the pattern has {len(spec.pattern)} characters; at most {PATTERN_LIMIT_CHARS} are taken. Make two rules of it."
+        )
     pattern = compiled(spec.pattern, label)
     if pattern.programsize > PROGRAM_LIMIT:
-        raise RuleError(f"{label}: the pattern is too large when compiled ({pattern.programsize} steps of {PROGRAM_LIMIT}). Use smaller {{n}} counts.")
+        raise RuleError(
+            f"{label}: the pattern is too large when compiled ({pattern.programsize} steps of {PROGRAM_LIMIT}). Use smaller {{n}} counts."
+        )
     unknown = sorted(set(spec.captures) - set(pattern.groupindex))
     if unknown:
-        raise RuleError(f"{label}: captures names '{unknown[0]}', which is no group of the pattern. Write (?P<{unknown[0]}>…) in it.")
+        raise RuleError(
+            f"{label}: captures names '{unknown[0]}', which is no group of the pattern. Write (?P<{unknown[0]}>…) in it."
+        )
     if pattern.search("") or sum(1 for line in _ORDINARY_LINES if pattern.search(line)) >= 3:
-        raise RuleError(f"{label}: the pattern matches everything (also an empty or ordinary line). Add text that only a failure has.")
+        raise RuleError(
+            f"{label}: the pattern matches everything (also an empty or ordinary line). Add text that only a failure has."
+        )
     if spec.example and not pattern.search(spec.example):
         raise RuleError(f"{label}: the pattern does not match its example. Correct one of them.")
-    if spec.hint and spec.example and not compiled(spec.hint, f"{label}, hint").search(spec.example):
-        raise RuleError(f"{label}: the hint does not match the example, so such lines would not be read. Correct the hint or leave it out.")
+    hint = compiled(spec.hint, f"{label}, hint") if spec.hint else None
+    if hint and spec.example and not hint.search(spec.example):
+        raise RuleError(
+            f"{label}: the hint does not match the example, so such lines would not be read. Correct the hint or leave it out."
+        )
     if spec.hints and spec.example and not any(text.strip() in spec.example for text in spec.hints):
-        raise RuleError(f"{label}: none of the hints is in the example, so such lines would not be read. Correct the hints or leave them out.")
+        raise RuleError(
+            f"{label}: none of the hints is in the example, so such lines would not be read. Correct the hints or leave them out."
+        )
     if spec.near_miss and pattern.search(spec.near_miss):
         raise RuleError(f"{label}: the pattern matches its near miss, which it must not. Make it stricter.")
 
@@ -223,8 +240,14 @@ def compiled(pattern: str, label: str) -> Any:
     try:
         return re2.compile(pattern, options)
     except re2.error as reason:
-        text = reason.args[0].decode("utf-8", "replace") if reason.args and isinstance(reason.args[0], bytes) else str(reason)
-        raise RuleError(f"{label}: the pattern is not valid for RE2: {text}. Look-around and back-references do not exist there.") from None
+        text = (
+            reason.args[0].decode("utf-8", "replace")
+            if reason.args and isinstance(reason.args[0], bytes)
+            else str(reason)
+        )
+        raise RuleError(
+            f"{label}: the pattern is not valid for RE2: {text}. Look-around and back-references do not exist there."
+        ) from None
     except UnicodeEncodeError:
         raise RuleError(f"{label}: the pattern holds half of a surrogate pair. Type the character again.") from None
 
@@ -246,7 +269,9 @@ def _filled(cls: type[Table], table: dict[str, Any], what: str) -> Table:
     try:
         return cls(**{key: tuple(value) if isinstance(value, list) else value for key, value in table.items()})
     except TypeError as reason:
-        raise RuleError(f"The {what} '{name}' is not complete: {reason}. See docs/classifier.md for the keys.") from None
+        raise RuleError(
+            f"The {what} '{name}' is not complete: {reason}. See docs/classifier.md for the keys."
+        ) from None
 
 
 def _check_type(label: str, key: str, value: object, declared: str) -> None:

@@ -5,7 +5,6 @@ from classifier.matching import Pattern
 from classifier.rules import Marker
 
 
-
 class ScopeFinder:
     """Knows the current block and the one before; answers for lines asked in rising order."""
 
@@ -51,5 +50,7 @@ class ScopeFinder:
         block, place = (self._block, inside) if inside >= 0 else (self._previous, at)
         start = block.rfind(b"\n", 0, place) + 1
         end = block.find(b"\n", place)
-        _, named = opener.captures(clean_line(block[start : end if end >= 0 else len(block)]).encode("utf-8", "replace"))
+        _, named = opener.captures(
+            clean_line(block[start : end if end >= 0 else len(block)]).encode("utf-8", "replace")
+        )
         return named.get("test")

@@ -96,7 +96,10 @@ def test_utf_16_is_read() -> None:
 
 def test_nuls_inside_a_line_do_not_hide_it() -> None:
     result = engine().classify(b"w\0s\0l\0:\0\n\nFAILED tests/test_nul.py::test_a\0b - AssertionError\n")
-    assert (result.failures[0].line, result.failures[0].line_number) == ("FAILED tests/test_nul.py::test_ab - AssertionError", 3)
+    assert (result.failures[0].line, result.failures[0].line_number) == (
+        "FAILED tests/test_nul.py::test_ab - AssertionError",
+        3,
+    )
 
 
 def test_a_line_of_9000_random_characters_is_cut_with_a_mark() -> None:
@@ -138,7 +141,9 @@ def test_very_many_failures_stay_bounded() -> None:
 
 def test_colour_does_not_hide_a_failure_in_a_block_full_of_colours() -> None:
     noise = b"".join(b"\x1b[38;5;%dmok\x1b[0m\n" % number for number in range(256))
-    result = engine().classify(noise + b"\x1b[1m\x1b[38;5;9merror[E0599]\x1b[0m\x1b[1m: no method named `bake`\x1b[0m\n")
+    result = engine().classify(
+        noise + b"\x1b[1m\x1b[38;5;9merror[E0599]\x1b[0m\x1b[1m: no method named `bake`\x1b[0m\n"
+    )
     assert (result.failures[0].rule, result.failures[0].line_number) == ("Rust compiler error", 257)
 
 

@@ -58,7 +58,9 @@ def test_every_pattern_asks_for_a_text_so_that_healthy_lines_are_skipped() -> No
     assert Matcher(Ruleset.builtin()).always == []
 
 
-@pytest.mark.parametrize("marker", Ruleset.builtin().markers, ids=lambda marker: f"{marker.kind}: {marker.example[:40]}")
+@pytest.mark.parametrize(
+    "marker", Ruleset.builtin().markers, ids=lambda marker: f"{marker.kind}: {marker.example[:40]}"
+)
 def test_a_marker_matches_its_example(marker: object) -> None:
     assert compiled(marker.pattern, "marker").search(marker.example)  # type: ignore[attr-defined]
 
@@ -72,7 +74,9 @@ def test_every_section_is_used() -> None:
     assert {rule.inside for rule in RULES if rule.inside} == set(SECTIONS)
 
 
-@pytest.mark.parametrize("line", [line for line in GREEN.splitlines() if line.strip()], ids=lambda line: line.strip()[:50])
+@pytest.mark.parametrize(
+    "line", [line for line in GREEN.splitlines() if line.strip()], ids=lambda line: line.strip()[:50]
+)
 def test_no_rule_fires_on_a_line_of_a_healthy_log(line: str) -> None:
     found = engine().classify(line.encode(), everything=True).failures
     assert [(failure.rule, failure.line) for failure in found] == []
