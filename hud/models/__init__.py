@@ -1,6 +1,19 @@
 """Tables, constraints and one-row rules. Each index names the question it serves."""
 
 from hud.models.access import ApiToken
+from hud.models.alerts import (
+    Acknowledgement,
+    Alert,
+    AlertEvent,
+    AlertRule,
+    AlertRuleVersion,
+    AlertSpan,
+    DeliveryAttempt,
+    OutboxMessage,
+    Silence,
+    SilenceBreak,
+    Target,
+)
 from hud.models.audit import AuditEntry
 from hud.models.ci import Cell, Job, Run, Streak, Workflow, WorkflowRun
 from hud.models.failure import Annotation, Failure, Log
@@ -12,6 +25,12 @@ from hud.models.trunk import BranchCommit, Commit, HeadReport, PullRequest
 from hud.models.verdict import ForceMerge, JobRule, JudgeRequest, Label, PostedReport, Reporting, Verdict
 
 __all__ = [
+    "Acknowledgement",
+    "Alert",
+    "AlertEvent",
+    "AlertRule",
+    "AlertRuleVersion",
+    "AlertSpan",
     "Annotation",
     "ApiToken",
     "AuditEntry",
@@ -19,6 +38,7 @@ __all__ = [
     "BranchCommit",
     "Cell",
     "Commit",
+    "DeliveryAttempt",
     "Failure",
     "FollowRequest",
     "ForceMerge",
@@ -30,6 +50,7 @@ __all__ = [
     "JudgeRequest",
     "Label",
     "Log",
+    "OutboxMessage",
     "PostedReport",
     "PullRequest",
     "Reclassification",
@@ -40,7 +61,10 @@ __all__ = [
     "RuleTrial",
     "RuleVersion",
     "Run",
+    "Silence",
+    "SilenceBreak",
     "Streak",
+    "Target",
     "Test",
     "TestDay",
     "TestReport",

@@ -1,0 +1,88 @@
+"""Matchers of silences: label, operator, value. Patterns are anchored at both ends and take linear time (RE2)."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import re2
+
+LABELS = ("repository", "branch", "job", "group", "team", "priority", "rule", "signature")
+OPERATORS = ("=", "!=", "=~", "!~")
+MOST_MATCHERS = 20
+LONGEST_VALUE = 500
+_PRIORITIES = ("P0", "P1", "P2", "P3")
+# Values that no label has. What matches all of them matches whatever comes.
+_PROBES = ("a", "Z", "0", "q/x y (k, 7)", "\u2603 \u00fc", "zq9-" * 30, "-", "main-9f/3_.x", "UPPER lower 42")
+
+
+class BadMatcher(ValueError):
+    """The matchers cannot be used; the message is for the person who typed them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Matcher:
+    """One condition on a label. A label that an alert does not have counts as empty."""
+
+    name: str
+    op: str
+    value: str
+
+    def matches(self, labels: Mapping[str, str]) -> bool:
+        text = labels.get(self.name, "")
+        if self.op in ("=", "!="):
+            return (text == self.value) is (self.op == "=")
+        return bool(_pattern(self.value).fullmatch(text)) is (self.op == "=~")
+
+    def __str__(self) -> str:
+        return f'{self.name}{self.op}"{self.value}"'
+
+
+@lru_cache(maxsize=4096)
+def _pattern(text: str) -> Any:
+    options = re2.Options()
+    options.log_errors = False
+    options.max_mem = 8 << 20
+    return re2.compile(text, options)
+
+
+def matches_all(matchers: Iterable[Matcher], labels: Mapping[str, str]) -> bool:
+    """Tell whether every matcher of a set holds for the labels."""
+    return all(matcher.matches(labels) for matcher in matchers)
+
+
+def read_matchers(typed: Sequence[Mapping[str, Any]]) -> tuple[Matcher, ...]:
+    """Return the matchers as typed or sent. Raises BadMatcher with the first thing that is wrong."""
+    if not typed:
+        raise BadMatcher("Give at least one matcher: without one, everything would be silenced.")
+    if len(typed) > MOST_MATCHERS:
+        raise BadMatcher(f"There are {len(typed)} matchers; at most {MOST_MATCHERS} are taken.")
+    matchers = tuple(dict.fromkeys(_read(one) for one in typed))
+    if all(_matches_anything(matcher) for matcher in matchers):
+        words = ", ".join(map(str, matchers))
+        raise BadMatcher(f"{words} would match every alert. Name a repository, job, group, team or rule.")
+    return matchers
+
+
+def _read(typed: Mapping[str, Any]) -> Matcher:
+    name, op, value = (str(typed.get(key) or "") for key in ("name", "op", "value"))
+    if name not in LABELS:
+        raise BadMatcher(f"There is no label {name!r}; labels are {', '.join(LABELS)}.")
+    if op not in OPERATORS:
+        raise BadMatcher(f"{op!r} is no operator; write one of {' '.join(OPERATORS)}.")
+    if len(value) > LONGEST_VALUE or "\x00" in value:
+        raise BadMatcher(f"The value of {name} has more than {LONGEST_VALUE} characters or ones that cannot be kept.")
+    if op in ("=~", "!~"):
+        try:
+            _pattern(value)
+        except re2.error as error:
+            raw = error.args[0] if error.args else ""
+            reason = raw.decode("utf-8", "replace") if isinstance(raw, bytes) else str(raw)
+            raise BadMatcher(f"The pattern of {name} is none: {reason}.") from None
+    return Matcher(name, op, value)
+
+
+def _matches_anything(matcher: Matcher) -> bool:
+    """Tell whether the matcher holds for any value that its label may have, or could well have."""
+    probes = _PRIORITIES if matcher.name == "priority" else _PROBES
+    return all(matcher.matches({matcher.name: probe}) for probe in probes)

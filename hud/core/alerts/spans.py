@@ -1,0 +1,72 @@
+"""words of commits, in branch order -> spans: when something was broken for long enough, and when it was mended.
+
+A word is "red", "green" or none at all. Commits without a word (pending, queued, skipped, cancelled, absent) are
+looked through: they neither lengthen a span nor end it.
+"""
+
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+
+Word = bool | None
+"""True: red. False: green. None: nothing was said."""
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """Positions on the branch. `opened_at` is the commit that reached the threshold.
+
+    `resolved_at` is the green commit that ended it, None while it lasts; `failing` are the red commits.
+    """
+
+    first_bad: int
+    opened_at: int
+    failing: tuple[int, ...]
+    last_good: int | None
+    resolved_at: int | None
+
+    @property
+    def last_bad(self) -> int:
+        return self.failing[-1]
+
+
+def find_spans(words: Iterable[tuple[int, Word]], threshold: int, resolve_after: int = 1) -> list[Span]:
+    """Return all spans, oldest first. `words` may come in any order.
+
+    A span opens at the `threshold`th red commit without a green one between, and ends at the `resolve_after`th green
+    one in a row. Before it opens, one green commit is enough to begin anew.
+    """
+    spans: list[Span] = []
+    failing: list[int] = []
+    last_good: int | None = None
+    greens = 0
+    for position, red in sorted(words):
+        if red:
+            failing.append(position)
+            greens = 0
+        elif red is not None:
+            greens += 1
+            opened = len(failing) >= threshold
+            if opened and greens >= resolve_after:
+                spans.append(Span(failing[0], failing[threshold - 1], tuple(failing), last_good, position))
+            if not opened or greens >= resolve_after:
+                failing, last_good = [], position
+    if len(failing) >= threshold:
+        spans.append(Span(failing[0], failing[threshold - 1], tuple(failing), last_good, None))
+    return spans
+
+
+def mass_word(red: Collection[str], green: Collection[str], undecided: int, at_least: int) -> Word:
+    """Return what one commit says about a mass failure of at least so many jobs.
+
+    Green only once it is certain: jobs still on their way could not make it a mass failure, and enough jobs spoke
+    that it could have been one.
+    """
+    if len(red) >= at_least:
+        return True
+    certain = len(red) + undecided < at_least <= len(red) + len(green)
+    return False if certain else None
+
+
+def is_inhibited(first_bad: int, mass_first_bad: Iterable[int]) -> bool:
+    """Tell whether an alert lies under one of the mass failures that fire: it broke with it or while it lasted."""
+    return any(first_bad >= began for began in mass_first_bad)
