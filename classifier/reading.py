@@ -14,6 +14,7 @@ from classifier.scopes import ScopeFinder
 CONTEXT_LINES: Final = 12
 LINE_SHOWN_CHARS: Final = 2_000
 CONTEXT_SHOWN_CHARS: Final = 300
+SCRIPT_ENDS: Final = (b"shell:", b"env:", b"with:")
 WATCHED_LIMIT: Final = 64
 WATCHED_CHARS: Final = range(4, 300)
 ANNOTATION_LINES_READ: Final = 100
@@ -40,6 +41,8 @@ class Reading:
         self._quiet: tuple[Marker, int] | None = None
         self._last_line: dict[str, tuple[int, str]] = {}
         self._watched: dict[str, None] = {}
+        self._unnamed_scope: str | None = None
+        self._script_ended = False
         self._scopes = ScopeFinder(matcher.scopes)
 
     # Lines
@@ -130,6 +133,15 @@ class Reading:
             marker, last = self._quiet
             if number > last or (marker.until and self._matcher.regexp(marker.until).search(stem)):
                 self._quiet = None
+            elif marker.kind == "script":
+                self._show_script(stem)
+
+    def _show_script(self, stem: bytes) -> None:
+        """What the runner shows of a step before it runs: the script's lines are commands, the settings after them are not."""
+        if stem.startswith(SCRIPT_ENDS):
+            self._script_ended = True
+        elif not self._script_ended:
+            self._commands.append(shortened(stem.decode("utf-8", "replace"), CONTEXT_SHOWN_CHARS))
 
     # Hits
 
@@ -145,7 +157,7 @@ class Reading:
         tests = named_tests(named)
         if kept.knows(captures, self._step) and spec.pick == "first":
             return
-        scope = self._scopes.test_at(at)
+        scope = self._scope_at(at)
         pointed_number, pointed = self._last_line.get(spec.points_to, (0, ""))
         if pointed_number >= number - spec.points_back and pointed_number:
             number, text = pointed_number, pointed
@@ -161,6 +173,16 @@ class Reading:
         )
         kept.add(hit)
         self._watch([*tests, scope] if scope else tests)
+
+    def _scope_at(self, at: int) -> str | None:
+        found = self._scopes.test_at(at)
+        if found is None:
+            return None
+        test, marker = found
+        if marker.ends_with:  # it will end with a line that does not repeat the test's name
+            self._unnamed_scope = test
+            self._watch([marker.ends_with])
+        return test
 
     def _watch(self, names: Iterable[str]) -> None:
         """From here on the scan also stops where these tests are named: one may pass later."""
@@ -233,6 +255,11 @@ class Reading:
         if self._watch_scan.Match(UNANCHORED, stem, 0, len(stem))[0][0] < 0:
             return
         for pattern in self._matcher.passed:
+            if "test" not in pattern.groups:
+                if self._unnamed_scope and pattern.matches(stem):
+                    self._passed(self._unnamed_scope, number)
+                    self._unnamed_scope = None
+                continue
             test = pattern.captures(stem)[1].get("test")
             if test in self._watched:
                 self._passed(test, number)
@@ -240,6 +267,7 @@ class Reading:
     def _follow(self, marker: Marker, pattern: Pattern, text: str, stem: bytes, number: int) -> None:
         match marker.kind:
             case "step" | "post":
+                self._script_ended = False
                 name = pattern.captures(stem)[1].get("name") or text
                 self._step = Step(shortened(name, CONTEXT_SHOWN_CHARS), post=marker.kind == "post")
             case "step_failed":
@@ -251,7 +279,7 @@ class Reading:
                 self._retry(drop=False)
             case "recovered":
                 self._retry(drop=True)
-            case "quiet":
+            case "quiet" | "script":
                 self._quiet = (marker, number + marker.max_lines)
         if marker.kind in ("command", "step"):
             self._commands.append(shortened(text, CONTEXT_SHOWN_CHARS))

@@ -34,7 +34,8 @@ _ORDINARY_LINES: Final = (
 Table = TypeVar("Table")
 Pick = Literal["first", "last"]
 MarkerKind = Literal[
-    "step", "step_failed", "step_passed", "post", "command", "retry", "recovered", "passed", "scope", "quiet"
+    "step", "step_failed", "step_passed", "post", "command", "retry", "recovered", "passed", "scope", "quiet",
+    "script",
 ]
 
 
@@ -83,6 +84,7 @@ class Marker:
     literal: str = ""
     hints: tuple[str, ...] = ()
     closed_by: tuple[str, ...] = ()
+    ends_with: str = ""
 
     @classmethod
     def from_table(cls, table: dict[str, Any]) -> Self:

@@ -20,8 +20,8 @@ class ScopeFinder:
         self._last.clear()
         self._before.clear()
 
-    def test_at(self, at: int) -> str | None:
-        """The test in whose output the line at this place of the block stands, if any is open."""
+    def test_at(self, at: int) -> tuple[str, Marker] | None:
+        """The test in whose output the line at this place of the block stands, with what says so; None if no test is open."""
         for opener, marker in self._openers:
             opened = self._last_seen(marker.literal, at)
             if opened == -1:
@@ -29,7 +29,7 @@ class ScopeFinder:
             if opened > max((self._last_seen(closer, at) for closer in marker.closed_by), default=-1):
                 test = self._test_named_at(opener, opened)
                 if test:
-                    return test
+                    return test, marker
         return None
 
     def _last_seen(self, literal: str, at: int) -> int:
