@@ -10,7 +10,7 @@ from django.urls.converters import IntConverter
 
 from hud.api.hud_shape import hud
 from hud.api.v1 import api
-from hud.views import card, grid, hooks, live
+from hud.views import card, grid, hooks, live, rule_editor, rules
 from hud.views.apidocs import docs
 from hud.views.badge import badge
 from hud.views.commit import commit
@@ -57,6 +57,16 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("manage/inbox/dismiss", manage_inbox.dismiss, name="inbox-dismiss"),
     path("manage/groups/<owner>/<name>", manage_groups.groups, name="groups"),
     path("manage/audit", manage_audit.audit, name="audit"),
+    # ── Classifier rules ─────────────────────────────────────────────────────────────────────────────────────────────
+    path("rules", rules.rules, name="rules"),
+    path("rules/new", rule_editor.new, name="rule-new"),
+    path("rules/works", rules.works, name="rule-works"),
+    path("rules/trials/<int:trial_id>", rules.trial, name="rule-trial"),
+    path("rules/trials/<int:trial_id>/cancel", rules.cancel, name="rule-trial-cancel"),
+    path("rules/<int:rule_id>", rules.rule, name="rule"),
+    path("rules/<int:rule_id>/edit", rule_editor.edit, name="rule-edit"),
+    path("rules/<int:rule_id>/undo", rules.undo, name="rule-undo"),
+    path("rules/<int:rule_id>/switch", rules.switch, name="rule-switch"),
     # ── Below a repository ───────────────────────────────────────────────────────────────────────────────────────────
     path("<owner>/<name>/-/cell/<sha>/<int:column>", card.cell, name="cell"),
     path("<owner>/<name>/-/card/<sha>/<int:column>", card.card, name="card"),
