@@ -3,7 +3,7 @@
 from celery import shared_task
 
 from hud.models import Run
-from hud.services import follow, inbox, logs, logwork, poll, turns
+from hud.services import follow, inbox, junit, logs, logwork, poll, turns, verdicts
 from hud.services.github import github_client
 from hud.services.ingest import Applied
 
@@ -23,6 +23,7 @@ def fetch_logs() -> None:
     with github_client() as client:
         if logs.fetch_due_logs(client=client):
             fetch_logs.delay()
+    judge_soon()
 
 
 @shared_task(name="hud.tasks.fetch_annotations")
@@ -30,12 +31,21 @@ def fetch_annotations(run_id: int) -> None:
     """Read one run's annotations again."""
     with github_client() as client:
         logs.fetch_annotations(run_id=run_id, client=client)
+    judge_soon()
 
 
 @shared_task(name="hud.tasks.classify_again")
 def classify_again(run_id: int) -> None:
     """Classify one run anew from what is stored."""
     logs.classify_again(Run.objects.get(pk=run_id))
+    judge_soon()
+
+
+@shared_task(name="hud.tasks.judge")
+def judge() -> None:
+    """Decide verdicts again where evidence changed."""
+    if verdicts.judge_due():
+        judge.delay()
 
 
 @shared_task(name="hud.tasks.read_logs_again")
@@ -55,6 +65,7 @@ def sweep() -> None:
         classify_again.delay(run_id)
     if logwork.anything_waits():
         read_logs_again.delay()
+    judge_soon()
 
 
 @shared_task(name="hud.tasks.poll_due")
@@ -86,6 +97,12 @@ def forget_old_items() -> int:
     return inbox.forget_old_items()
 
 
+@shared_task(name="hud.tasks.forget_old_test_results")
+def forget_old_test_results() -> int:
+    """Delete test results that are older than they are kept."""
+    return junit.forget_old_results()
+
+
 def follow_up(applied: Applied) -> None:
     """Queue the work that follows from applied facts; called after the commit."""
     for _ in applied.logs_wanted[:MOST_FETCHES]:
@@ -94,3 +111,10 @@ def follow_up(applied: Applied) -> None:
         fetch_annotations.delay(run_id)
     for run_id in applied.classify_again:
         classify_again.delay(run_id)
+    judge_soon()
+
+
+def judge_soon() -> None:
+    """Queue the decision of verdicts, if some wait for it."""
+    if verdicts.has_requests():
+        judge.delay()

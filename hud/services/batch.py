@@ -2,7 +2,9 @@
 
 from dataclasses import dataclass, field
 
+from hud.core.jobrules import JobLists
 from hud.models import Branch, Repository
+from hud.queries.jobrules import job_lists
 
 
 @dataclass(slots=True)
@@ -16,3 +18,11 @@ class Batch:
     rearranged_branches: set[int] = field(default_factory=set)
     logs_wanted: set[int] = field(default_factory=set)  # run ids
     classify_again: set[int] = field(default_factory=set)  # run ids
+    _lists: JobLists | None = None
+
+    @property
+    def lists(self) -> JobLists:
+        """What the repository declares about its jobs; read once, when first asked for."""
+        if self._lists is None:
+            self._lists = job_lists(self.repository.pk)
+        return self._lists

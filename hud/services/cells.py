@@ -8,6 +8,7 @@ from hud.core.cellcode import ABSENT, encode, put
 from hud.models import Branch, Cell, Commit, Job, Run
 from hud.services.batch import Batch
 from hud.services.bulk import insert_rows, update_rows, update_texts
+from hud.services.overlay import overlay
 
 
 def refresh_cells(batch: Batch) -> None:
@@ -31,6 +32,7 @@ def refresh_cells(batch: Batch) -> None:
             made.append(cell)
         elif _set(cell, merged, run_ids):
             changed.append(cell)
+    overlay([cell for cell in (*made, *changed) if cell.flaky])
     Cell.objects.filter(id__in=gone).delete()
     insert_rows(made)
     update_rows(changed, _FIELDS)

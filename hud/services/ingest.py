@@ -7,7 +7,7 @@ repository locked, every step a join: safe to run twice, in any order, and after
 from dataclasses import dataclass, field
 from functools import partial
 
-from django.db import connection, transaction
+from django.db import transaction
 from django.db.models import F
 from django.utils import timezone
 
@@ -18,13 +18,13 @@ from hud.services.batch import Batch
 from hud.services.cells import refresh_cells
 from hud.services.commits import arrange_branches, write_commits, write_heads
 from hud.services.live import publish_branch_changed
+from hud.services.locks import lock_repository
 from hud.services.repositories import rename_repository
 from hud.services.runs import mark_logs_wanted, write_job_runs, write_origins
 from hud.services.starts import write_starts
 from hud.services.streaks import refresh_streaks
+from hud.services.verdicts import ask, ask_about
 from hud.services.workflows import drop_empty_jobs, settle_workflows, write_workflow_runs
-
-_LOCK_CLASS = 0x48554401  # "HUD", 1: the advisory locks of ingest
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,13 +34,6 @@ class Applied:
     logs_wanted: list[int] = field(default_factory=list)
     classify_again: list[int] = field(default_factory=list)
     annotations_wanted: list[int] = field(default_factory=list)
-
-
-def lock_repository(repository: Repository) -> None:
-    """Hold other ingest of this repository until the transaction ends."""
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT pg_advisory_xact_lock(%s, %s)", [_LOCK_CLASS, repository.pk])
-    repository.refresh_from_db()
 
 
 @transaction.atomic
@@ -64,6 +57,7 @@ def apply_facts(*, repository: Repository, facts: Facts, logs_follow: bool = Fal
     write_starts(batch, _with_workflow_runs_of(batch, facts.job_runs, [*rows, *listed]))
     _write_annotations(batch, facts.annotations)
     settle(batch)
+    ask_about(repository, {c.sha for c in facts.commits} | {p.head_sha for p in facts.pulls})
     logs = mark_logs_wanted(batch, logs_follow=logs_follow)
     return Applied(
         logs_wanted=[] if logs_follow else logs,
@@ -78,6 +72,7 @@ def settle(batch: Batch) -> None:
     drop_empty_jobs(batch)
     arrange_branches(batch)
     refresh_streaks(batch)
+    ask(batch.repository, batch.dirty_streaks)
     if batch.touched_branches:
         Branch.objects.filter(id__in=batch.touched_branches).update(version=F("version") + 1, changed_at=timezone.now())
         for branch_id, version in Branch.objects.filter(id__in=batch.touched_branches).values_list("id", "version"):

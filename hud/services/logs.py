@@ -24,6 +24,7 @@ from hud.models import Failure, Log, Repository, Run
 from hud.services.batch import Batch
 from hud.services.engines import Reader, reader_of, version_of
 from hud.services.ingest import apply_facts, lock_repository, settle
+from hud.services.verdicts import ask
 
 logger = logging.getLogger(__name__)
 
@@ -340,6 +341,7 @@ def record_failures(*, run: Run, failures: Sequence[classifier.Failure], by: Cla
     if by is not None:
         note_reading(run, by)
     settle(batch)
+    ask(repository, [(run.commit_id, run.job_id)])  # also where nothing was found: that is an answer too
     return differs
 
 

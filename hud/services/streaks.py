@@ -12,11 +12,13 @@ from classifier.verdict.trunk import TrunkCell, TrunkVerdict, cause_changes, tru
 from hud.core import streak as core
 from hud.core.cell import State
 from hud.core.cellcode import ABSENT, FAILING_CHARS, GREEN_CHARS, LOOKS
+from hud.core.names import ColumnName
 from hud.core.streak import StreakCell, find_streaks
 from hud.models import Branch, BranchCommit, Cell, Failure, Job, Streak
 from hud.services.batch import Batch
 from hud.services.bulk import update_rows
 from hud.services.cells import character_of, write_characters
+from hud.services.overlay import overlay, told_of
 
 _CHUNK = 128
 
@@ -121,7 +123,7 @@ def _refresh_branch(batch: Batch, branch: Branch, places: dict[int, int], jobs_o
     known: dict[int, list[Streak]] = defaultdict(list)
     for streak in Streak.objects.filter(branch=branch, job_id__in=positions):
         known[streak.job_id].append(streak)
-    jobs = Job.objects.in_bulk(list(positions))
+    jobs = Job.objects.select_related("workflow").in_bulk(list(positions))
     for job_id in sorted(positions):
         job = jobs.get(job_id)
         if job and _may_matter(job, trunk, positions[job_id], known[job_id]):
@@ -175,10 +177,11 @@ def _judge(batch: Batch, job: Job, streak: core.Streak, commit_ids: Sequence[int
     ordered = [cells[c] for c in commit_ids]
     failures = {f.run_id: f for f in Failure.objects.filter(run_id__in=[c.run_id for c in ordered], rank=0)}
     facts = [_trunk_cell(job, cell, failures.get(cell.run_id or 0)) for cell in ordered]
-    changed = []
-    for cell, verdict in zip(ordered, trunk_verdicts(facts), strict=True):
-        if _set_verdict(cell, verdict):
-            changed.append(cell)
+    before = [told_of(cell) for cell in ordered]
+    for cell, verdict in zip(ordered, _verdicts(batch, job, facts), strict=True):
+        _set_verdict(cell, verdict)
+    overlay(ordered)
+    changed = [cell for cell, was in zip(ordered, before, strict=True) if told_of(cell) != was]
     update_rows(changed, ["verdict", "verdict_reason", "verdict_confidence"])
     write_characters(batch, {(c.commit_id, c.job_id): character_of(c) for c in changed})
     return [streak.failing[i] for i in cause_changes(facts)]
@@ -191,15 +194,26 @@ def _trunk_cell(job: Job, cell: Cell, failure: Failure | None) -> TrunkCell:
         category=failure.category if failure else None,
         signature=failure.signature if failure else None,
         generic=failure.generic if failure else False,
-        job=job.name,
+        job=full_name_of(job),
     )
 
 
-def _set_verdict(cell: Cell, verdict: TrunkVerdict) -> bool:
-    before = (cell.verdict, cell.verdict_reason, cell.verdict_confidence)
+def _verdicts(batch: Batch, job: Job, cells: Sequence[TrunkCell]) -> list[TrunkVerdict]:
+    """The engine's answers for the cells of a streak; a job that people declared unstable is just that."""
+    if batch.lists.unstable_among([full_name_of(job)]):
+        return [TrunkVerdict("unstable", "People declared this job unstable.", 0.95) for _ in cells]
+    return trunk_verdicts(cells, batch.lists.job_kinds())
+
+
+def full_name_of(job: Job) -> str:
+    """Return "workflow / job", by which the repository's lists and the verdict engine know it."""
+    is_start = job.kind == Job.Kind.WORKFLOW_START
+    return ColumnName(job.column, job.workflow.name, job.name, job.workflow.path, is_start).full
+
+
+def _set_verdict(cell: Cell, verdict: TrunkVerdict) -> None:
     cell.verdict, cell.verdict_reason = verdict.label or "", verdict.reason
     cell.verdict_confidence = verdict.confidence
-    return before != (cell.verdict, cell.verdict_reason, cell.verdict_confidence)
 
 
 def _write_streak(branch: Branch, job: Job, streak: core.Streak, changes: list[int], row: Streak | None) -> None:

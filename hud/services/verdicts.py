@@ -1,0 +1,262 @@
+"""Decides and keeps the verdicts of runs off trunk. The only writer of `Verdict`.
+
+Ingest notes in its own transaction which cells changed (`ask`); `judge_due` later decides again what those touch:
+the runs of the same commit, and elsewhere only verdicts of the same job that may rest on the change. Trunk's cells are
+judged by hud.services.streaks.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Collection, Iterable, Mapping
+from datetime import timedelta
+
+from django.db import connection, transaction
+from django.db.models import Q, QuerySet
+from django.utils import timezone
+
+from classifier.verdict import Verdict as Answer
+from classifier.verdict import decide, jobs
+from hud.core.cell import FAILING
+from hud.core.text import storable
+from hud.models import (
+    BranchCommit,
+    Cell,
+    Commit,
+    Failure,
+    JudgeRequest,
+    PostedReport,
+    Reporting,
+    Repository,
+    Run,
+    Verdict,
+)
+from hud.queries.grid import repository_jobs
+from hud.services.batch import Batch
+from hud.services.bulk import update_rows
+from hud.services.cells import character_of, write_characters
+from hud.services.evidence import SETTINGS, Gathered, gather
+from hud.services.locks import lock_repository
+from hud.services.overlay import overlay, told_of
+
+logger = logging.getLogger(__name__)
+
+_LOCK_CLASS = 0x48554402  # "HUD", 2: the advisory locks of judging
+_CHUNK = 200
+_OLDEST_BASE = timedelta(days=30)
+"""A result on trunk concerns changes that were pushed until so long after it."""
+MOST_EVIDENCE = 50
+OF_PULLS = (Run.Origin.PULL_REQUEST, Run.Origin.MERGE_QUEUE)
+_TRUNK_MATTERS = ("regression", "unknown", "broken_trunk", "flaky")
+"""Labels that a result on trunk can change. Infrastructure, stops and declarations stand by themselves."""
+
+
+# ── Asking ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+def ask(repository: Repository, cells: Iterable[tuple[int, int]]) -> None:
+    """Note that these cells (commit id, job id) changed, where a verdict may rest on them. One statement.
+
+    Cells without a signal are left out; so are those of trunk while the repository has no verdict off trunk.
+    """
+    pairs = sorted(cells)
+    if not pairs:
+        return
+    sql = (
+        "INSERT INTO hud_judgerequest (repository_id, commit_id, job_id)"
+        " SELECT %(repository)s, cell.commit_id, cell.job_id"
+        " FROM unnest(%(commits)s::bigint[], %(jobs)s::bigint[]) AS told (commit_id, job_id)"
+        " JOIN hud_cell AS cell ON cell.commit_id = told.commit_id AND cell.job_id = told.job_id"
+        " WHERE cell.state IN ('success', 'failure', 'timed_out', 'cancelled')"
+        " AND (EXISTS (SELECT 1 FROM hud_verdict AS kept WHERE kept.repository_id = %(repository)s)"
+        "  OR (cell.state <> 'success' AND NOT EXISTS (SELECT 1 FROM hud_branchcommit AS place"
+        "   JOIN hud_branch AS branch ON branch.id = place.branch_id AND branch.tracked"
+        "   WHERE place.commit_id = cell.commit_id)))"
+        " ON CONFLICT DO NOTHING"
+    )
+    with connection.cursor() as cursor:
+        commits, job_ids = [c for c, _ in pairs], [j for _, j in pairs]
+        cursor.execute(sql, {"repository": repository.pk, "commits": commits, "jobs": job_ids})
+
+
+def ask_about(repository: Repository, shas: Iterable[str]) -> None:
+    """Note that something became known of these commits, where verdicts of their runs may rest on it: their parents,
+    their pull request."""
+    wanted = set(shas)
+    if not wanted:
+        return
+    rows = Verdict.objects.filter(repository=repository, run__commit__sha__in=wanted)
+    _request(repository, rows)
+
+
+def ask_all(repository: Repository) -> int:
+    """Ask for every verdict of the repository to be decided again: what it declares about its jobs has changed."""
+    return _request(repository, Verdict.objects.filter(repository=repository))
+
+
+def _request(repository: Repository, verdicts: QuerySet[Verdict]) -> int:
+    cells = set(verdicts.values_list("run__commit_id", "run__job_id"))
+    JudgeRequest.objects.bulk_create(
+        (JudgeRequest(repository=repository, commit_id=c, job_id=j) for c, j in sorted(cells)), ignore_conflicts=True
+    )
+    return len(cells)
+
+
+def has_requests() -> bool:
+    """Tell whether some verdict is to be decided."""
+    return JudgeRequest.objects.exists()
+
+
+# ── Deciding ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+def judge_due() -> bool:
+    """Decide what was asked for, some requests of one repository at a time. Returns whether more may be left.
+
+    A request goes with the commit of its answer: a crash leaves it to the next.
+    """
+    first = JudgeRequest.objects.order_by("id").values_list("repository_id", flat=True).first()
+    if first is None:
+        return False
+    with transaction.atomic():
+        _wait_for_turn(first)
+        repository = Repository.objects.get(pk=first)
+        requests = list(JudgeRequest.objects.filter(repository_id=first).order_by("id")[:_CHUNK])
+        cells = {(request.commit_id, request.job_id) for request in requests}
+        # What is asked from now on is asked anew: evidence that came after this line may not have been seen.
+        JudgeRequest.objects.filter(pk__in=[request.pk for request in requests]).delete()
+        judge(repository, commits_touched_by(repository, cells))
+    return has_requests()
+
+
+def _wait_for_turn(repository_id: int) -> None:
+    """One at a time judges a repository, so that an older look never overwrites a newer one."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_advisory_xact_lock(%s, %s)", [_LOCK_CLASS, repository_id])
+
+
+def commits_touched_by(repository: Repository, cells: Collection[tuple[int, int]]) -> list[int]:
+    """Return the ids of the commits off trunk whose verdicts may change by these cells.
+
+    Those of the cells themselves, and of verdicts in the same job: by a cell of trunk, all that trunk can change and
+    that were pushed within the window, in sibling configurations too; by any other cell, those with the same signature
+    or that rest on one of its runs. A fixed number of statements.
+    """
+    commit_ids = {commit_id for commit_id, _ in cells}
+    places = BranchCommit.objects.filter(commit_id__in=commit_ids, branch__tracked=True)
+    on_trunk = set(places.values_list("commit_id", flat=True))
+    pulled = Run.objects.filter(commit_id__in=on_trunk, origin__in=OF_PULLS).values_list("commit_id", flat=True)
+    touched = (commit_ids - on_trunk) | set(pulled)
+    names = {job.job_id: job.name.full for job in repository_jobs(repository.pk).values()}
+    times = dict(Commit.objects.filter(pk__in=commit_ids).values_list("pk", "committed_at"))
+    now = timezone.now()
+    wanted = Q(pk__in=())
+    for job_id in {job_id for _, job_id in cells} & names.keys():
+        here = [commit_id for commit_id, of_job in cells if of_job == job_id and commit_id in on_trunk]
+        if here:
+            moments = [min(times.get(commit_id) or now, now) for commit_id in here]
+            pushed = (min(moments) - SETTINGS.window, max(moments) + _OLDEST_BASE)
+            kin = _families_near(names[job_id], names.values())
+            wanted |= Q(family__in=kin, label__in=_TRUNK_MATTERS, pushed_at__range=pushed)
+    found = Verdict.objects.filter(wanted, repository=repository)
+    touched |= set(found.values_list("run__commit_id", flat=True))
+    return sorted(touched | _look_alikes(repository, {cell for cell in cells if cell[0] not in on_trunk}, names))
+
+
+def _look_alikes(repository: Repository, cells: Collection[tuple[int, int]], names: Mapping[int, str]) -> set[int]:
+    """Return the commits whose verdicts are about the same failure as these cells off trunk, or rest on their runs."""
+    rows = Run.objects.filter(commit_id__in={c for c, _ in cells}, job_id__in={j for _, j in cells})
+    runs = {pk: (number, job_id) for pk, number, job_id in rows.values_list("pk", "external_id", "job_id")}
+    told = Failure.objects.filter(run_id__in=runs, rank=0).values_list("signature", flat=True)
+    families = {jobs.family_of(names[job_id]) for _, job_id in runs.values() if job_id in names}
+    alike = Q(run__failures__rank=0, run__failures__signature__in=set(told))
+    alike |= Q(evidence__overlap=[str(number) for number, _ in runs.values()])
+    found = Verdict.objects.filter(
+        alike, repository=repository, family__in=families, pushed_at__gte=timezone.now() - 2 * SETTINGS.window
+    )
+    return set(found.values_list("run__commit_id", flat=True))
+
+
+def _families_near(name: str, names: Iterable[str]) -> set[str]:
+    """Return the stable names of the job and its sibling configurations."""
+    return {jobs.family_of(name), *(jobs.family_of(other) for other in names if jobs.is_sibling(other, name))}
+
+
+def judge(repository: Repository, commit_ids: Iterable[int]) -> None:
+    """Decide the verdicts of these commits' failed and stopped runs, and show them in their cells. Safe to repeat."""
+    for commit in Commit.objects.filter(pk__in=list(commit_ids)).order_by("pk"):
+        commit.repository = repository
+        gathered = gather(commit)
+        changed = _write(repository, commit, _answers(gathered), gathered)
+        with transaction.atomic():
+            lock_repository(repository)
+            show_verdicts(repository, commit)
+        if changed and gathered.pull:
+            want_report(repository, gathered.pull.number)
+
+
+def _answers(gathered: Gathered) -> dict[int, Answer]:
+    answers = {}
+    for run_id, scenario in gathered.scenarios.items():
+        try:
+            answers[run_id] = decide(scenario, gathered.kinds)
+        except Exception as error:  # a fault of ours must cost one answer, not all of the commit's
+            logger.exception("the verdict of run %s could not be decided", scenario.run.id)
+            reason = f"Our verdict engine failed on it ({type(error).__name__}); that says nothing about the run."
+            answers[run_id] = Answer("unknown", True, "look", reason, 0.1)
+    return answers
+
+
+def _write(repository: Repository, commit: Commit, answers: dict[int, Answer], gathered: Gathered) -> bool:
+    """Write what changed; tell whether anything did. Verdicts of runs that failed no more go."""
+    kept = {row.run_id: row for row in Verdict.objects.filter(run__commit=commit)}
+    made, changed = [], []
+    for run_id, answer in answers.items():
+        run = gathered.scenarios[run_id].run
+        row = kept.pop(run_id, None)
+        values: dict[str, object] = {
+            "label": answer.label,
+            "blocks": answer.blocks_merge,
+            "action": answer.action,
+            "reason": storable(answer.reason, 4000),
+            "confidence": round(answer.confidence, 3),
+            "evidence": list(answer.evidence[:MOST_EVIDENCE]),
+            "engine_version": answer.engine_version,
+            "family": jobs.family_of(run.job)[:800],
+            "pushed_at": run.pushed_at or run.completed_at or commit.committed_at or timezone.now(),
+        }
+        if row is None:
+            made.append(Verdict(run_id=run_id, repository=repository, **values))
+        elif any(getattr(row, name) != value for name, value in values.items()):
+            for name, value in values.items():
+                setattr(row, name, value)
+            row.save()
+            changed.append(row)
+    Verdict.objects.bulk_create(made, ignore_conflicts=True)
+    Verdict.objects.filter(pk__in=[row.pk for row in kept.values()]).delete()
+    return bool(made or changed or kept)
+
+
+# ── Showing ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+def show_verdicts(repository: Repository, commit: Commit) -> None:
+    """Bring the cells of a commit off trunk up to date with the verdicts of their runs and with what people said.
+
+    The caller holds the repository's lock. Does nothing for a commit of trunk, whose cells the streaks judge.
+    """
+    if BranchCommit.objects.filter(commit=commit, branch__tracked=True).exists():
+        return
+    cells = list(Cell.objects.filter(commit=commit, state__in=[state.value for state in FAILING]))
+    answers = {row.run_id: row for row in Verdict.objects.filter(run_id__in=[cell.run_id for cell in cells])}
+    before = [told_of(cell) for cell in cells]
+    for cell in cells:
+        answer = answers.get(cell.run_id or 0)
+        cell.verdict = answer.label if answer else ""
+        cell.verdict_reason = answer.reason if answer else ""
+        cell.verdict_confidence = answer.confidence if answer else None
+    overlay(cells)
+    changed = [cell for cell, was in zip(cells, before, strict=True) if told_of(cell) != was]
+    update_rows(changed, ["verdict", "verdict_reason", "verdict_confidence"])
+    write_characters(Batch(repository), {(cell.commit_id, cell.job_id): character_of(cell) for cell in changed})
+
+
+def want_report(repository: Repository, number: int) -> None:
+    """Note that what GitHub shows of this pull request is out of date, where HUD writes to it at all."""
+    on = Reporting.objects.filter(Q(comment=True) | Q(check_run=True), repository=repository).exists()
+    if on:
+        PostedReport.objects.update_or_create(repository=repository, pull_number=number, defaults={"wanted": True})

@@ -1,0 +1,291 @@
+"""Verdicts of pull requests' runs: what is gathered around them, when they are decided again, and at what cost."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from itertools import count
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from hud.core.cell import State
+from hud.core.cellcode import LOOKS
+from hud.core.jobrules import KINDS, UNSTABLE
+from hud.models import Cell, Commit, JobRule, JudgeRequest, Log, PullRequest, Run, Verdict
+from hud.services import verdicts
+from hud.services.batch import Batch
+from hud.services.evidence import gather
+from hud.services.ingest import settle
+from tests.factories import NOON, Trunk, make_commit, make_failure, make_run, make_trunk, sha_of
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("now")]
+
+JOBS = ["CI / unit (1)", "CI / build", "CI / unit (2)"]
+NUMBERS = count(50_000)
+LINE = "FAILED test_net.py::test_it - assert 1 == 2"
+
+
+@pytest.fixture
+def trunk() -> Trunk:
+    """Four green commits, half an hour apart, the newest at noon."""
+    return make_trunk(["...", "...", "...", "..."], JOBS, with_cells=True)
+
+
+def open_pull(
+    trunk: Trunk, number: int = 7, author: str = "dora", base: int = -2, at: datetime = NOON, **fields: Any
+) -> Commit:
+    """Make a pull request with one commit on top of a commit of trunk."""
+    parent = trunk.commits[base]
+    values = {"title": f"A change of {author}", "author": author, "pull_number": None, "parents": [parent.sha]}
+    commit = make_commit(trunk.repository, 7000 + number, at=at, **{**values, **fields})
+    PullRequest.objects.create(
+        repository=trunk.repository,
+        number=number,
+        author=author,
+        head_sha=commit.sha,
+        head_shas=[commit.sha],
+        base_ref=trunk.branch.name,
+        base_sha=parent.sha,
+    )
+    return commit
+
+
+def fails(commit: Commit, trunk: Trunk, job: int = 0, line: str = LINE, **fields: Any) -> Run:
+    """The job failed on the commit; its cell and all that follows is brought up to date, as ingest does."""
+    failure = {key: fields.pop(key) for key in ("category", "tests", "generic", "rule") if key in fields}
+    run = make_run(commit, trunk.jobs[job], conclusion="failure", external_id=next(NUMBERS), **fields)
+    if line:
+        make_failure(run, line, **failure)
+    refresh(commit, trunk, job)
+    return run
+
+
+def passes(commit: Commit, trunk: Trunk, job: int = 0, **fields: Any) -> Run:
+    run = make_run(commit, trunk.jobs[job], external_id=next(NUMBERS), **fields)
+    refresh(commit, trunk, job)
+    return run
+
+
+def refresh(commit: Commit, trunk: Trunk, job: int) -> None:
+    batch = Batch(trunk.repository)
+    batch.dirty_cells.add((commit.pk, trunk.jobs[job].pk))
+    settle(batch)
+
+
+def judge_all() -> None:
+    for _ in range(20):
+        if not verdicts.judge_due():
+            return
+    raise AssertionError("the judge finds no end")
+
+
+def verdict_of(run: Run) -> Verdict:
+    judge_all()
+    return Verdict.objects.get(run=run)
+
+
+def test_a_failure_that_trunk_does_not_have_is_the_changes_own(trunk: Trunk) -> None:
+    run = fails(open_pull(trunk), trunk)
+    verdict = verdict_of(run)
+    assert (verdict.label, verdict.blocks, verdict.action) == ("regression", True, "fix")
+    assert f"cell {trunk.commits[-2].sha} 0" in verdict.evidence
+    assert verdict.engine_version
+
+
+def test_its_verdict_shows_in_its_cell_and_in_its_character(trunk: Trunk) -> None:
+    commit = open_pull(trunk)
+    fails(commit, trunk)
+    judge_all()
+    cell = Cell.objects.get(commit=commit)
+    assert cell.verdict == "regression"
+    commit.refresh_from_db()
+    assert LOOKS[commit.cells[0]].verdict == "regression"
+
+
+def test_a_failure_of_the_base_is_broken_trunk(trunk: Trunk) -> None:
+    red = fails(trunk.commits[-2], trunk)
+    trunk_cell = Cell.objects.get(commit=trunk.commits[-2], job=trunk.jobs[0])
+    Run.objects.filter(commit=trunk.commits[-2], job=trunk.jobs[0], conclusion="success").delete()
+    refresh(trunk.commits[-2], trunk, 0)
+    trunk_cell.refresh_from_db()
+    assert trunk_cell.state == State.FAILURE
+    verdict = verdict_of(fails(open_pull(trunk), trunk))
+    assert (verdict.label, verdict.blocks, verdict.evidence) == ("broken_trunk", False, [str(red.external_id)])
+
+
+def test_trunk_that_breaks_later_is_looked_at_again(trunk: Trunk) -> None:
+    run = fails(open_pull(trunk, base=-3), trunk)
+    assert verdict_of(run).label == "regression"
+    newest = trunk.commits[-1]
+    newest.author = "bo"
+    newest.save()
+    Run.objects.filter(commit=newest, job=trunk.jobs[0]).delete()
+    fails(newest, trunk)
+    assert verdict_of(run).label == "broken_trunk"
+
+
+def test_a_rerun_that_passes_makes_it_flaky(trunk: Trunk) -> None:
+    commit = open_pull(trunk)
+    run = fails(commit, trunk)
+    assert verdict_of(run).label == "regression"
+    passed = passes(commit, trunk, completed_at=NOON + timedelta(hours=1))
+    verdict = verdict_of(run)
+    assert (verdict.label, verdict.blocks, verdict.evidence) == ("flaky", False, [str(passed.external_id)])
+
+
+def test_the_same_failure_on_another_authors_change_makes_it_flaky(trunk: Trunk) -> None:
+    run = fails(open_pull(trunk), trunk)
+    assert verdict_of(run).label == "regression"
+    other = fails(open_pull(trunk, 8, "emil"), trunk)
+    verdict = verdict_of(run)
+    assert (verdict.label, verdict.evidence) == ("flaky", [str(other.external_id)])
+
+
+def test_another_signature_elsewhere_touches_nothing(trunk: Trunk) -> None:
+    run = fails(open_pull(trunk), trunk)
+    decided = verdict_of(run).decided_at
+    fails(open_pull(trunk, 8, "emil"), trunk, line="FAILED test_disk.py::test_that - assert 3 == 4")
+    requests = {(r.commit_id, r.job_id) for r in JudgeRequest.objects.all()}
+    assert run.commit_id not in verdicts.commits_touched_by(trunk.repository, requests)
+    assert verdict_of(run).decided_at == decided
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"author": "dora"},
+        {"title": "Reland: A change of dora", "author": "emil"},
+        {"parents": [sha_of(7007)], "author": "emil"},
+        {"message": f"x\n\n(cherry picked from commit {sha_of(7007)})", "author": "emil"},
+    ],
+)
+def test_kin_of_a_change_is_no_alibi(trunk: Trunk, other: dict[str, Any]) -> None:
+    run = fails(open_pull(trunk), trunk)
+    fails(open_pull(trunk, 8, **other), trunk)
+    assert verdict_of(run).label == "regression"
+
+
+def test_an_old_base_excuses_nothing(trunk: Trunk) -> None:
+    Commit.objects.filter(pk=trunk.commits[-2].pk).update(committed_at=NOON - timedelta(days=8))
+    run = fails(open_pull(trunk), trunk)
+    fails(open_pull(trunk, 8, "emil"), trunk)
+    assert verdict_of(run).label == "regression"
+
+
+def test_a_build_is_never_flaky(trunk: Trunk) -> None:
+    commit = open_pull(trunk)
+    run = fails(commit, trunk, job=1, line="error: missing semicolon", category="build", tests=[])
+    passes(commit, trunk, job=1, completed_at=NOON + timedelta(hours=1))
+    assert verdict_of(run).label == "unknown"
+
+
+def test_what_the_repository_says_about_its_jobs_counts(trunk: Trunk) -> None:
+    commit = open_pull(trunk)
+    run = fails(commit, trunk)
+    passes(commit, trunk, completed_at=NOON + timedelta(hours=1))
+    assert verdict_of(run).label == "flaky"
+    JobRule.objects.create(repository=trunk.repository, topic=KINDS, order=0, pattern="^ci / unit", value="build")
+    assert verdicts.ask_all(trunk.repository) == 1
+    assert verdict_of(run).label == "unknown"
+    JobRule.objects.create(
+        repository=trunk.repository, topic=UNSTABLE, order=0, pattern=r"unit \(1\)", value="unstable"
+    )
+    verdicts.ask_all(trunk.repository)
+    assert verdict_of(run).label == "unstable"
+
+
+def test_a_run_whose_log_is_on_its_way_has_no_verdict_yet(trunk: Trunk) -> None:
+    commit = open_pull(trunk)
+    run = make_run(commit, trunk.jobs[0], conclusion="failure")
+    log = Log.objects.create(run=run, status=Log.Status.PENDING)
+    refresh(commit, trunk, 0)
+    judge_all()
+    assert not Verdict.objects.exists()
+    log.status = Log.Status.GONE
+    log.save()
+    verdicts.ask(trunk.repository, [(commit.pk, trunk.jobs[0].pk)])
+    verdict = verdict_of(run)
+    assert (verdict.label, verdict.reason) == ("unknown", "There is no log.")
+
+
+def test_a_classifier_that_gave_up_is_said(trunk: Trunk) -> None:
+    run = fails(open_pull(trunk), trunk, line="")
+    Log.objects.create(run=run, status=Log.Status.STORED, error="The classifier crashed: ValueError: x")
+    assert "classifier gave nothing back" in verdict_of(run).reason
+
+
+def test_trunk_alone_asks_for_nothing(trunk: Trunk) -> None:
+    fails(trunk.commits[-1], trunk)
+    assert not JudgeRequest.objects.exists()
+    assert not verdicts.judge_due()
+
+
+def test_a_crash_leaves_the_request_to_the_next(trunk: Trunk, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = fails(open_pull(trunk), trunk)
+
+    def crash(*_: object) -> None:
+        raise RuntimeError("killed")
+
+    monkeypatch.setattr(verdicts, "judge", crash)
+    with pytest.raises(RuntimeError):
+        verdicts.judge_due()
+    monkeypatch.undo()
+    assert verdict_of(run).label == "regression"
+
+
+def test_a_fault_of_the_engine_is_unknown_and_says_so(trunk: Trunk, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = fails(open_pull(trunk), trunk)
+
+    def crash(*_: object) -> None:
+        raise ValueError("no")
+
+    monkeypatch.setattr(verdicts, "decide", crash)
+    verdict = verdict_of(run)
+    assert (verdict.label, verdict.blocks) == ("unknown", True)
+    assert "engine failed" in verdict.reason
+
+
+def test_judging_twice_changes_nothing(trunk: Trunk) -> None:
+    run = fails(open_pull(trunk), trunk)
+    first = verdict_of(run)
+    verdicts.judge(trunk.repository, [run.commit_id])
+    assert Verdict.objects.get(run=run).decided_at == first.decided_at
+
+
+def statements_to_gather(commit: Commit) -> int:
+    commit = Commit.objects.select_related("repository").get(pk=commit.pk)
+    with CaptureQueriesContext(connection) as captured:
+        gather(commit)
+    return len(captured)
+
+
+def test_neighbours_and_failing_jobs_add_no_statement(trunk: Trunk) -> None:
+    alone = open_pull(trunk)
+    fails(alone, trunk)
+    fails(open_pull(trunk, 30, "someone"), trunk)
+    fails(trunk.commits[0], trunk)
+    passes(trunk.commits[1], trunk)
+    few = statements_to_gather(alone)
+    for number in range(8, 20):
+        other = open_pull(trunk, number, f"dev{number}", at=NOON - timedelta(minutes=number))
+        for job in range(3):
+            fails(other, trunk, job=job)
+    for commit in trunk.commits[:3]:
+        fails(commit, trunk)
+    for job in (1, 2):
+        fails(alone, trunk, job=job)
+    assert statements_to_gather(alone) == few <= 16
+
+
+def test_a_commit_that_lands_unchanged_keeps_the_verdict_of_its_run(trunk: Trunk) -> None:
+    """A pull request merged as it is: trunk's cell is the streak's to judge, the run's verdict stands beside it."""
+    commit = open_pull(trunk)
+    run = fails(commit, trunk, origin=Run.Origin.PULL_REQUEST)
+    assert verdict_of(run).label == "regression"
+    trunk.branch.rows.create(commit=commit, position=4)
+    refresh(commit, trunk, 0)
+    judge_all()
+    assert Verdict.objects.get(run=run).label == "regression"
+    assert Cell.objects.get(commit=commit, job=trunk.jobs[0]).verdict_reason.startswith("The first red")
