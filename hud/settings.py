@@ -247,6 +247,7 @@ CELERY_BEAT_SCHEDULE: dict[str, dict[str, object]] = {
     "sweep": {"task": "hud.tasks.sweep", "schedule": 10.0, "options": {"expires": 30}},
     "poll": {"task": "hud.tasks.poll_due", "schedule": 10.0, "options": {"expires": 30}},
     "forget old inbox items": {"task": "hud.tasks.forget_old_items", "schedule": 3600.0},
+    "forget old test results": {"task": "hud.tasks.forget_old_test_results", "schedule": 3600.0},
 }
 
 # ── GitHub ───────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -310,6 +311,13 @@ LOG_TAIL_BYTES = _env.whole_number("LOG_TAIL_BYTES", 128 * 1024 * 1024, "tail th
 CLASSIFY_TIMEOUT_S = _env.seconds("CLASSIFY_TIMEOUT_S", 600, "longest time in the classifier for one log", least=1)
 INBOX_KEEP_DAYS = _env.whole_number(
     "INBOX_KEEP_DAYS", 14, "days that inbox items are kept after they are done", least=1
+)
+JUNIT_MAX_BYTES = _env.whole_number("JUNIT_MAX_BYTES", 50_000_000, "largest file of test results taken", least=1024)
+JUNIT_MAX_TESTS = _env.whole_number(
+    "JUNIT_MAX_TESTS", 100_000, "most tests taken from one file of test results", least=1
+)
+TEST_RESULTS_KEEP_DAYS = _env.whole_number(
+    "TEST_RESULTS_KEEP_DAYS", 90, "days that test results and their counts are kept", least=7
 )
 LOG_STORE_URL = _env.text(
     "LOG_STORE_URL",

@@ -92,32 +92,10 @@ class Migration(migrations.Migration):
         ),
         migrations.AddField(
             model_name="testreport",
-            name="commit",
-            field=models.ForeignKey(
-                db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name="+", to="hud.commit"
-            ),
-        ),
-        migrations.AddField(
-            model_name="testreport",
-            name="job",
-            field=models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name="+", to="hud.job"),
-        ),
-        migrations.AddField(
-            model_name="testreport",
             name="run",
             field=models.OneToOneField(
                 on_delete=django.db.models.deletion.CASCADE, related_name="test_report", to="hud.run"
             ),
-        ),
-        migrations.AddField(
-            model_name="testresult",
-            name="commit",
-            field=models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name="+", to="hud.commit"),
-        ),
-        migrations.AddField(
-            model_name="testresult",
-            name="job",
-            field=models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name="+", to="hud.job"),
         ),
         migrations.AddField(
             model_name="testresult",
@@ -161,10 +139,6 @@ class Migration(migrations.Migration):
         migrations.AddConstraint(
             model_name="testday",
             constraint=models.UniqueConstraint(fields=("test", "day", "branch"), name="test_day_unique"),
-        ),
-        migrations.AddIndex(
-            model_name="testreport",
-            index=models.Index(fields=["commit", "job"], name="test_report_by_cell"),
         ),
         migrations.AddIndex(
             model_name="testreport",

@@ -9,9 +9,8 @@ from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.db.models import Q
 
-from hud.models.ci import Job, Run
+from hud.models.ci import Run
 from hud.models.repository import Repository
-from hud.models.trunk import Commit
 
 
 class Test(models.Model):
@@ -45,8 +44,6 @@ class TestReport(models.Model):
     """All that the test reports of one run told. `digests`: of the files taken in, so that none counts twice."""
 
     run = models.OneToOneField(Run, on_delete=models.CASCADE, related_name="test_report")
-    commit = models.ForeignKey(Commit, on_delete=models.CASCADE, related_name="+", db_index=False)
-    job = models.ForeignKey(Job, on_delete=models.CASCADE, related_name="+")
     branch = models.CharField(max_length=255, default="", blank=True, help_text="Empty: on no tracked branch.")
     at = models.DateTimeField(help_text="When the run began.")
     digests = ArrayField(models.BigIntegerField(), default=list, blank=True)
@@ -62,8 +59,6 @@ class TestReport(models.Model):
 
     class Meta:
         indexes = [
-            # Serves: what did the other attempts of this job on this commit say?
-            models.Index(fields=["commit", "job"], name="test_report_by_cell"),
             # Serves: forgetting old reports.
             models.Index(fields=["at"], name="test_report_by_time"),
         ]
@@ -82,8 +77,6 @@ class TestResult(models.Model):
     report = models.ForeignKey(TestReport, on_delete=models.CASCADE, related_name="results", db_index=False)
     test = models.ForeignKey(Test, on_delete=models.CASCADE, related_name="results", db_index=False)
     repository = models.ForeignKey(Repository, on_delete=models.CASCADE, related_name="+")
-    commit = models.ForeignKey(Commit, on_delete=models.CASCADE, related_name="+")
-    job = models.ForeignKey(Job, on_delete=models.CASCADE, related_name="+")
     branch = models.CharField(max_length=255, default="", blank=True)
     outcome = models.CharField(max_length=8, choices=Outcome.choices)
     detail = models.CharField(max_length=10, default="", blank=True)

@@ -1,0 +1,155 @@
+"""Tests that fail and pass on the same code: how often, where, since when. And what a run's reports tell."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from django.db.models import Q, Sum
+
+from hud.core.idset import unpack_ids
+from hud.core.testname import keys_of
+from hud.models import Repository, Run, Test, TestDay, TestReport, TestResult
+
+FLIP_WINDOW_DAYS = 30
+"""How far back flips count as evidence of a test's habits."""
+MOST_NAMESAKES = 5000
+
+
+@dataclass(frozen=True, slots=True)
+class TestOfRun:
+    """A test that failed in a run, or healed there. `flipped`: passed on the same commit, in this run or another."""
+
+    id: int
+    owner: str
+    name: str
+    outcome: str
+    detail: str
+    attempts: int
+    duration_s: float | None
+    message: str
+    flipped: bool
+
+
+@dataclass(frozen=True, slots=True)
+class RunResults:
+    """What the reports of a run tell. `complete` is False where a file was cut. `listed`: failed first, then healed."""
+
+    passed: int
+    failed: int
+    flaky: int
+    skipped: int
+    complete: bool
+    problems: tuple[str, ...]
+    listed: tuple[TestOfRun, ...]
+
+    @property
+    def tests(self) -> int:
+        return self.passed + self.failed + self.flaky + self.skipped
+
+
+def results_of(run: Run, *, most: int = 500) -> RunResults | None:
+    """Return what the test reports of the run tell, None where there are none. Two statements."""
+    report = TestReport.objects.filter(run=run).first()
+    if report is None:
+        return None
+    rows = report.results.select_related("test").order_by("outcome", "test__owner", "test__name")[:most]
+    return RunResults(
+        passed=report.passed,
+        failed=report.failed,
+        flaky=report.flaky,
+        skipped=report.skipped,
+        complete=report.complete,
+        problems=tuple(report.problems),
+        listed=tuple(_test_of_run(row) for row in rows),
+    )
+
+
+def _test_of_run(row: TestResult) -> TestOfRun:
+    return TestOfRun(
+        id=row.test_id,
+        owner=row.test.owner,
+        name=row.test.name,
+        outcome=row.outcome,
+        detail=row.detail,
+        attempts=row.attempts,
+        duration_s=row.duration_ms / 1000 if row.duration_ms is not None else None,
+        message=row.message,
+        flipped=row.flipped,
+    )
+
+
+def passed_tests(run: Run, *, most: int = 5000) -> tuple[tuple[str, str], ...]:
+    """Return (owner, name) of tests that passed at once in the run, by name."""
+    report = TestReport.objects.filter(run=run).first()
+    ids = unpack_ids(bytes(report.passed_ids)) if report else set()
+    rows = Test.objects.filter(pk__in=ids).order_by("owner", "name")[:most] if ids else ()
+    return tuple((row.owner, row.name) for row in rows)
+
+
+def failing_tests(run: Run) -> tuple[TestOfRun, ...]:
+    """Return the tests that failed at last in the run: the only ones that can be its cause."""
+    rows = TestResult.objects.filter(report__run=run, outcome=TestResult.Outcome.FAILED)
+    return tuple(_test_of_run(row) for row in rows.select_related("test").order_by("test__owner", "test__name"))
+
+
+def healed_tests(run: Run) -> tuple[TestOfRun, ...]:
+    """Return the tests that passed in the run when they were tried again: none of them made it fail."""
+    rows = TestResult.objects.filter(report__run=run, outcome=TestResult.Outcome.FLAKY)
+    return tuple(_test_of_run(row) for row in rows.select_related("test").order_by("test__owner", "test__name"))
+
+
+def is_named_by(test: TestOfRun, name: str) -> bool:
+    """Whether a log's `name` means this test: whole, with its class, or, where it has no more to say, alone."""
+    own, told = keys_of(test.name, test.owner), keys_of(name)
+    return told.full in (own.full, own.tail, own.bare) or told.tail == own.tail
+
+
+def flip_rates(
+    repository: Repository, tests: Collection[str], before: datetime, *, days: int = FLIP_WINDOW_DAYS
+) -> dict[str, tuple[int, int]]:
+    """Return (flips, samples) of tests in the window that ends at `before`, by the names given. Three statements.
+
+    A sample is a job on a commit in which the test passed or failed; a flip is one in which it did both. Names are
+    those of logs or reports; one that may mean several tests, or none that is known, is left out.
+    """
+    ids = ids_of_names(repository, tests)
+    known = set(ids.values())
+    if not known:
+        return {}
+    since = before - timedelta(days=days)
+    flipped = TestResult.objects.filter(test_id__in=known, flipped=True, at__gte=since, at__lt=before)
+    cells = flipped.values_list("test_id", "report__run__commit_id", "report__run__job_id").distinct()
+    flips = Counter(pk for pk, _, _ in cells)
+    sampled = TestDay.objects.filter(test_id__in=known, day__gte=since.date(), day__lte=before.date())
+    samples = dict(sampled.values_list("test_id").annotate(total=Sum("samples")))
+    return {name: (min(flips[pk], samples.get(pk, 0)), samples.get(pk, 0)) for name, pk in ids.items()}
+
+
+def ids_of_names(repository: Repository, names: Iterable[str]) -> dict[str, int]:
+    """Return the ids of the tests that these names mean. One statement.
+
+    Of the ways to be meant, the most telling decides: the whole name, class and name, the name alone. Where that way
+    leads to several tests, the name means none.
+    """
+    wanted = {name: keys_of(name) for name in names}
+    full = {keys.full for keys in wanted.values()}
+    tails = {keys.tail for keys in wanted.values()}
+    rows = Test.objects.filter(
+        Q(full_key__in=full) | Q(tail_key__in=tails) | Q(bare_key__in=full), repository=repository
+    ).values_list("pk", "full_key", "tail_key", "bare_key")[:MOST_NAMESAKES]
+    by_full: dict[int, set[int]] = defaultdict(set)
+    by_tail: dict[int, set[int]] = defaultdict(set)
+    by_bare: dict[int, set[int]] = defaultdict(set)
+    for pk, full_key, tail_key, bare_key in rows:
+        by_full[full_key].add(pk)
+        by_tail[tail_key].add(pk)
+        by_bare[bare_key].add(pk)
+    found: dict[str, int] = {}
+    for name, keys in wanted.items():
+        meant = by_full[keys.full] or by_tail[keys.tail] or by_bare[keys.full]
+        if len(meant) == 1:
+            found[name] = next(iter(meant))
+    return found

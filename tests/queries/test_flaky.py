@@ -1,0 +1,80 @@
+"""How often tests flip, by the names that logs use."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+from pytest_django import DjangoAssertNumQueries
+
+from hud.core.junit import read_junit
+from hud.models import Repository
+from hud.queries.flaky import failing_tests, flip_rates, is_named_by
+from hud.services.junit import ingest_reports
+from tests.factories import NOON, Trunk, make_commit, make_repository, make_run, make_trunk
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("now")]
+
+
+@pytest.fixture
+def trunk() -> Trunk:
+    return make_trunk(["."], ["CI / unit"])
+
+
+def ran(trunk: Trunk, number: int, owner: str, name: str, how: str, *, days_ago: float = 1) -> None:
+    """A run on a commit of its own: the test passes ("p"), fails ("f") or heals ("h")."""
+    inside = {"p": "", "f": "<failure/>", "h": "<flakyFailure/>"}[how]
+    text = f"<testsuite><testcase classname='{owner}' name='{name}'>{inside}</testcase></testsuite>"
+    commit = make_commit(trunk.repository, number)
+    run = make_run(commit, trunk.jobs[0], started_at=NOON - timedelta(days=days_ago))
+    ingest_reports(run=run, reports=[read_junit([text.encode()])])
+
+
+def test_flips_and_samples_are_counted_by_commit_and_job(trunk: Trunk) -> None:
+    for number, how in enumerate("phpfph", start=100):
+        ran(trunk, number, "shop.CartTest", "adds", how)
+    assert flip_rates(trunk.repository, ["shop.CartTest.adds", "unknown"], NOON) == {"shop.CartTest.adds": (2, 6)}
+
+
+@pytest.mark.parametrize("name", ["tests/test_a.py::TestB::test_c", "TestB::test_c", "test_c"])
+def test_a_logs_name_finds_the_reports_test(trunk: Trunk, name: str) -> None:
+    ran(trunk, 100, "tests.test_a.TestB", "test_c", "h")
+    assert flip_rates(trunk.repository, [name], NOON) == {name: (1, 1)}
+
+
+def test_a_name_that_may_mean_two_tests_means_none(trunk: Trunk) -> None:
+    ran(trunk, 100, "a.One", "adds", "h")
+    ran(trunk, 101, "b.Two", "adds", "p")
+    assert flip_rates(trunk.repository, ["adds", "One.adds"], NOON) == {"One.adds": (1, 1)}
+
+
+def test_what_came_later_or_long_before_does_not_count(trunk: Trunk) -> None:
+    for number, days_ago in enumerate((40, 20, 10, 1), start=100):
+        ran(trunk, number, "c", "t", "h", days_ago=days_ago)
+    assert flip_rates(trunk.repository, ["c.t"], NOON - timedelta(days=5)) == {"c.t": (2, 2)}
+
+
+def test_tests_of_other_repositories_say_nothing(trunk: Trunk) -> None:
+    ran(trunk, 100, "c", "t", "h")
+    other: Repository = make_repository("brindle/other")
+    assert flip_rates(other, ["c.t"], NOON) == {} and flip_rates(trunk.repository, [], NOON) == {}
+
+
+@pytest.mark.parametrize("count", [1, 20])
+def test_the_number_of_statements_does_not_grow_with_tests(
+    trunk: Trunk, django_assert_num_queries: DjangoAssertNumQueries, count: int
+) -> None:
+    for number in range(count):
+        ran(trunk, 100 + number, "c", f"t{number}", "h")
+    names = [f"c.t{number}" for number in range(count)]
+    with django_assert_num_queries(3):
+        assert len(flip_rates(trunk.repository, names, NOON)) == count
+
+
+def test_a_failing_test_is_known_by_the_names_of_its_log(trunk: Trunk) -> None:
+    ran(trunk, 100, "tests.test_a.TestB", "test_c", "f")
+    from hud.models import Run
+
+    (test,) = failing_tests(Run.objects.get(commit__pull_number=4100))
+    assert is_named_by(test, "tests/test_a.py::TestB::test_c") and is_named_by(test, "test_c")
+    assert not is_named_by(test, "tests/test_a.py::TestB::test_d")
