@@ -18,7 +18,7 @@ _BY_STATE = {
     State.QUEUED: "◌",
     State.ABSENT: " ",
 }
-_BY_DETAIL = {Detail.STARTUP_FAILURE: "!", Detail.WAITING: "⏸", Detail.STALE: "N", Detail.UNKNOWN: "¿"}
+_BY_DETAIL = {Detail.STARTUP_FAILURE: "!", Detail.WAITING: "‖", Detail.STALE: "N", Detail.UNKNOWN: "¿"}
 
 VERDICT_WORDS = {
     "regression": "regression",

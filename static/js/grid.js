@@ -154,6 +154,11 @@
     hud.lightUp(place ? place.index : null);
   }, { passive: true });
 
+  // Leaving the filter box is no news: each letter was sent when it was typed.
+  document.addEventListener("change", function (event) {
+    if (event.target.id === "filter") event.stopPropagation();
+  }, true);
+
   // htmx looks at each element that it takes out, one by one; of a wide grid that is most of the swap's time. Its
   // cells hold nothing of htmx's, so they go at once.
   document.addEventListener("htmx:beforeSwap", function (event) {

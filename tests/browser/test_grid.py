@@ -334,6 +334,7 @@ def test_a_chosen_theme_stays(asgi_url: str, page: Page, trunk: Trunk) -> None:
     ground = "getComputedStyle(document.body.parentElement).backgroundColor"
     light = page.evaluate(ground)
     page.get_by_role("button", name="Switch between dark and light").click()
+    expect(page.locator("html")).to_have_attribute("data-theme", "dark")
     dark = page.evaluate(ground)
     assert dark != light
     page.reload()

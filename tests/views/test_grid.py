@@ -101,7 +101,7 @@ def test_a_streak_that_began_below_the_page_is_a_bar_through_all_of_it(client: C
 @pytest.mark.parametrize(
     ("sign", "state", "more", "glyph"),
     [
-        ("w", "queued", {"detail": "waiting"}, "⏸"),
+        ("w", "queued", {"detail": "waiting"}, "‖"),
         ("q", "queued", {}, "◌"),
         ("p", "pending", {}, "○"),
         ("s", "neutral", {"detail": "stale"}, "N"),
