@@ -6,7 +6,7 @@ import time
 from pathlib import Path
 
 from bench.deliveries import Delivery, job_deliveries, send_all
-from bench.processes import peak_mb, web_server, worker
+from bench.processes import cpu_s, database_pids, family, peak_mb, web_server, worker
 from bench.report import Report
 from bench.store import database
 from hud.synthetic import SyntheticJob, SyntheticRepository
@@ -30,6 +30,12 @@ def run() -> Report:
     with database("bench_ingest", fresh=True) as url:
         deliveries, jobs = _prepare(source)
         with web_server(url, logs / "web.log") as (address, web), worker(url, logs / "worker.log") as work:
+            used = {
+                "web server": lambda: family(web.pid),
+                "worker": lambda: family(work.pid),
+                "database": database_pids,
+            }
+            before = {name: cpu_s(pids()) for name, pids in used.items()}
             started = time.perf_counter()
             send_all(address, deliveries, CONNECTIONS)
             accepted_s = time.perf_counter() - started
@@ -43,6 +49,9 @@ def run() -> Report:
                 at_least=True,
             )
             report.add("events accepted", len(deliveries) / accepted_s, "a second")
+            for name, pids in used.items():
+                spent_ms = (cpu_s(pids()) - before[name]) * 1000
+                report.add(f"processor time an event, {name}", spent_ms / len(deliveries), "ms")
             for name, process in (("web server", web), ("worker", work)):
                 if (peak := peak_mb(process)) is not None:
                     report.add(f"peak memory, {name}", peak, "MB")

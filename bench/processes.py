@@ -9,7 +9,7 @@ import sys
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -46,15 +46,38 @@ def worker(database_url: str, log: Path) -> Iterator[subprocess.Popen[bytes]]:
 
 def peak_mb(process: subprocess.Popen[bytes]) -> float | None:
     """The most memory that the process and its children held so far, in MB. None where there is no /proc."""
-    peaks = [_peak_kb(pid) for pid in _family(process.pid)]
+    peaks = [_peak_kb(pid) for pid in family(process.pid)]
     return sum(peaks) / 1000 if peaks else None
 
 
-def _family(pid: int) -> list[int]:
+def cpu_s(pids: Iterable[int]) -> float:
+    """The processor time that these processes have used so far, in seconds; what has ended or hides counts as none."""
+    return sum(map(_cpu_s, pids))
+
+
+def _cpu_s(pid: int) -> float:
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return 0.0
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def database_pids() -> list[int]:
+    """The processes of the database that serve somebody now."""
+    from django.db import connection
+
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pid FROM pg_stat_activity WHERE pid IS NOT NULL")
+        return [row[0] for row in cursor.fetchall()]
+
+
+def family(pid: int) -> list[int]:
+    """A process and its descendants; empty where there is no /proc."""
     children = Path(f"/proc/{pid}/task/{pid}/children")
     if not children.exists():
         return []
-    return [pid, *(member for child in children.read_text().split() for member in _family(int(child)))]
+    return [pid, *(member for child in children.read_text().split() for member in family(int(child)))]
 
 
 def _peak_kb(pid: int) -> int:

@@ -184,7 +184,7 @@ REDIS_URL = _env.text(
 )
 CACHES = {
     "default": {
-        "BACKEND": "django.core.cache.backends.redis.RedisCache",
+        "BACKEND": "hud.clients.sharedcache.SharedRedisCache",
         "LOCATION": REDIS_URL,
         "KEY_PREFIX": "hud",
         "OPTIONS": {"socket_timeout": 5, "socket_connect_timeout": 5},
