@@ -1,7 +1,7 @@
 """The classifier's benchmark: `python bench/classifier.py [--mb 200]` prints one JSON line.
 
-The big log is synthetic: GitHub's timestamps, ninja and pytest lines, few failures. ripgrep runs with the same patterns in
-the same run where the machine has it; `of_ripgrep` is null otherwise. Each figure is the best of three.
+The big log is synthetic: GitHub's timestamps, ninja and pytest lines, few failures. ripgrep runs with the same patterns
+in the same run where the machine has it; `of_ripgrep` is null otherwise. Each figure is the best of three.
 """
 
 import argparse
@@ -23,7 +23,7 @@ from typing import Any, Final
 ROOT: Final = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from classifier import Engine, Ruleset  # noqa: E402  (the path above is needed first)
+from classifier import Engine, Ruleset, RuleSpec  # noqa: E402  (the path above is needed first)
 
 PORTION_BYTES: Final = 1 << 18
 ROUNDS: Final = 3
@@ -35,14 +35,17 @@ def synthetic_lines(seed: int = 7) -> Iterator[bytes]:
     rnd = random.Random(seed)
     parts = ["core", "error_handling", "net", "render", "failure_injection", "codec", "store", "fatal", "timeout"]
     for number in range(1, 10**9):
-        stamp = f"2026-03-{1 + number // 10**7 % 28:02}T{number // 36000 % 24:02}:{number // 600 % 60:02}:{number // 10 % 60:02}.{number % 10**7:07}Z "
+        clock = f"{number // 36000 % 24:02}:{number // 600 % 60:02}:{number // 10 % 60:02}.{number % 10**7:07}"
+        stamp = f"2026-03-{1 + number // 10**7 % 28:02}T{clock}Z "
         area, file = rnd.choice(parts), rnd.choice(parts)
         if number % FAILURE_EVERY_LINES == 0:
             text = f"FAILED tests/{area}/test_{file}.py::test_case_{number} - AssertionError: 1 != 2"
         elif number % 3:
-            text = f"[{number % 9000}/9000] Building CXX object src/{area}/CMakeFiles/{area}.dir/{file}_{number % 977}.cpp.o"
+            target = f"src/{area}/CMakeFiles/{area}.dir/{file}_{number % 977}.cpp.o"
+            text = f"[{number % 9000}/9000] Building CXX object {target}"
         else:
-            text = f"tests/{area}/test_{file}.py::Test{area.title()}::test_{file}_case_{number % 1000} PASSED [{number % 100:3}%]"
+            test = f"tests/{area}/test_{file}.py::Test{area.title()}::test_{file}_case_{number % 1000}"
+            text = f"{test} PASSED [{number % 100:3}%]"
         yield (stamp + text + "\n").encode()
 
 
@@ -77,9 +80,13 @@ def best_s(work: Callable[[], Any]) -> float:
 
 def doubled(ruleset: Ruleset) -> Ruleset:
     """Every rule twice, the second time about other words: as many new texts to look for."""
-    copies = [replace(rule, name=f"{rule.name} again", pattern=_other_words(rule.pattern), hint="", hints=tuple(map(_other_words, rule.hints)))
-              for rule in ruleset.rules if rule.inside is None and not rule.hint]  # fmt: skip
-    return replace(ruleset, rules=ruleset.rules + tuple(copies))
+    again = [rule for rule in ruleset.rules if rule.inside is None and not rule.hint]
+    return replace(ruleset, rules=ruleset.rules + tuple(_with_other_words(rule) for rule in again))
+
+
+def _with_other_words(rule: RuleSpec) -> RuleSpec:
+    hints = tuple(_other_words(text) for text in rule.hints)
+    return replace(rule, name=f"{rule.name} again", pattern=_other_words(rule.pattern), hints=hints)
 
 
 def _other_words(pattern: str) -> str:

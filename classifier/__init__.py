@@ -1,4 +1,4 @@
-"""Log text in, failures out: which lines of a failed job's log are the cause, of what kind, and what makes two failures the same.
+"""Log text in, failures out: which lines of a failed job's log are the cause, and of what kind.
 
 Pure: no database, network or settings. See docs/classifier.md.
 """

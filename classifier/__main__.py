@@ -1,4 +1,4 @@
-"""`python -m classifier [FILE|-] [--rules EXTRA.toml] [--all]`: one log in, one JSON object out. See docs/classifier.md."""
+"""`python -m classifier [FILE|-] [--rules EXTRA.toml] [--all]`: a log in, a JSON object out (docs/classifier.md)."""
 
 import argparse
 import gzip
@@ -7,6 +7,7 @@ import json
 import sys
 import zlib
 from collections.abc import Iterator
+from pathlib import Path
 from typing import BinaryIO, Final, cast
 
 import zstandard
@@ -19,7 +20,7 @@ UNREADABLE: Final = 2
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Prints the classification; returns the exit code (2: the log or the rules could not be read, said in one line on stderr)."""
+    """Prints the classification; exit code 2, with one line on stderr, if the log or the rules cannot be read."""
     options = _options(arguments)
     try:
         engine = Engine(Ruleset.load(options.rules) if options.rules else Ruleset.builtin())
@@ -47,7 +48,7 @@ def _portions(path: str) -> Iterator[bytes]:
     if path == "-":
         yield from _unpacked(sys.stdin.buffer)
         return
-    with open(path, "rb") as file:
+    with Path(path).open("rb") as file:
         yield from _unpacked(file)
 
 

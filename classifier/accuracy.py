@@ -1,7 +1,7 @@
-"""`python -m classifier.accuracy [SHARED] [--logs DIR]`: how often the primary line and its category are right, by tool and category.
+"""`python -m classifier.accuracy [SHARED] [--logs DIR]`: how often the primary line and its category are right.
 
-Labelled cases: the folder `tests/logs/` of this project (the cause is marked in the file, see `own_cases`), and, where it
-exists, the shared folder of recorded logs (`data/logs`, `data/logs_pytorch`, `data/logs_mozilla`, `data/annotations`).
+Labelled cases: the folder `tests/logs/` of this project (the cause is marked in the file, see `own_cases`), and, where
+it exists, the shared folder of recorded logs (`data/logs`, `logs_pytorch`, `logs_mozilla`, `annotations`).
 """
 
 import argparse
@@ -137,7 +137,8 @@ def shared_cases(data: Path) -> Iterator[Case]:
 def _log_case(folder: Path, entry: dict[str, Any]) -> Case:
     lines = tuple((low, high) for low, high in entry["accepted_lines"])
     source = entry["id"].split("-")[0]
-    return Case(entry["id"], entry.get("tool") or entry["language"], _reader(folder / entry["file"]), lines, tuple(entry["categories"]),
+    tool = entry.get("tool") or entry["language"]
+    return Case(entry["id"], tool, _reader(folder / entry["file"]), lines, tuple(entry["categories"]),
                 tuple(entry.get("tests", ())), group=f"logs/{source}")  # fmt: skip
 
 

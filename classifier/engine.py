@@ -1,4 +1,4 @@
-"""The classifier's front door: a session takes the bytes of one log in any portions and gives the failures at the end."""
+"""The classifier's front door: a session takes the bytes of a log in any portions, and gives its failures."""
 
 from collections.abc import Iterable, Sequence
 
@@ -24,7 +24,7 @@ class Engine:
     def classify(
         self, log: bytes | Iterable[bytes], annotations: Sequence[Annotation] = (), *, everything: bool = False
     ) -> Classification:
-        """One log, whole or in portions. `everything` also lists echoes and what was set aside, for those who write rules."""
+        """One log, whole or in portions. `everything` also lists echoes and what was set aside."""
         session = self.start()
         for portion in (log,) if isinstance(log, (bytes, bytearray, memoryview)) else log:
             session.feed(bytes(portion))

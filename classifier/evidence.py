@@ -1,4 +1,4 @@
-"""What a pass over a log leaves behind: hits of rules, and what the markers said about steps, attempts and passing tests."""
+"""What a pass over a log leaves behind: hits of rules, and what markers said about steps and attempts."""
 
 from collections import deque
 from dataclasses import dataclass, field

@@ -1,7 +1,7 @@
 """What text a line must hold for a pattern to match it: found by reading the pattern, used to skip all other lines.
 
-`required_texts('^(?:fatal )?error: (.+)')` is `{'error: '}`: one of these texts is in every line that matches. None where
-there is no such text (`[a-z]+`). The reading is careful rather than clever: whatever it does not know counts as "any text".
+`required_texts('^(?:fatal )?error: (.+)')` is `{'error: ', 'fatal error: '}`: one of these texts is in every line that
+matches. None where there is no such text (`[a-z]+`). Whatever it does not know counts as "any text".
 """
 
 from dataclasses import dataclass, field
@@ -22,7 +22,7 @@ _CLASS_ESCAPES: Final = frozenset("dDsSwWbBAzCpPQEX")
 
 @dataclass
 class _Part:
-    """What is known of a piece of a pattern: its exact texts (or None), and the best set of texts of which it must hold one."""
+    """What is known of a piece of a pattern: its exact texts (or None), and texts of which it must hold one."""
 
     exact: frozenset[str] | None
     required: frozenset[str] | None = None
@@ -33,7 +33,7 @@ _EMPTY: Final = _Part(frozenset([""]))
 
 
 def required_texts(pattern: str) -> frozenset[str] | None:
-    """Texts of which every match holds at least one (letter case aside after a leading `(?i)`); None when none is sure."""
+    """Texts of which every match holds one (letter case aside after a leading `(?i)`); None when none is sure."""
     pattern = pattern.removeprefix("(?i)")
     if "(?i" in pattern or "(?s" in pattern or "(?-" in pattern or "\\Q" in pattern:
         return None

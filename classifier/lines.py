@@ -1,14 +1,14 @@
-"""One raw line in, the text that a person reads out: no timestamps, colours, links, progress, or bytes that a database refuses."""
+"""One raw line in, the text that a person reads out: without timestamps, colours, progress and unusable bytes."""
 
 import re
 from typing import Final
 
 LINE_LIMIT_BYTES: Final = 16_384
-"""Longer lines are read at both ends only: what matters of a 50 MB line is its head or what a progress bar left at its end."""
+"""Longer lines are read at both ends only: what matters is the head, or what a progress bar left at the end."""
 
 CUT_MARK: Final = " [...] "
 
-# Terminal sequences, ECMA-48: CSI, OSC (which may never end: then it takes its own line and no more), charset choice, single characters.
+# Terminal sequences (ECMA-48): CSI, OSC (one that never ends takes its own line and no more).
 _ESCAPES: Final = re.compile(
     rb"\x1b\[[0-?]*[ -/]*[@-~]?"
     rb"|\x1b\][^\x07\x1b\x9c]*(?:\x07|\x1b\\|\x9c|$)"
@@ -44,7 +44,7 @@ _COLOURS_ONE_BY_ONE: Final = 16
 
 
 def without_colours(block: bytes) -> bytes:
-    """Many lines at once without colours and cursor moves; newlines stay. The usual few sequences go fast, one kind after another."""
+    """Many lines at once without colours and cursor moves; newlines stay. The usual few sequences go fast."""
     for _ in range(_COLOURS_ONE_BY_ONE):
         found = _COLOUR.search(block)
         if found is None:
@@ -54,7 +54,7 @@ def without_colours(block: bytes) -> bytes:
 
 
 def clean_line(raw: bytes) -> str:
-    """The line as shown: valid text without timestamps, colour, links, NULs, lone surrogates; of a progress bar what it showed last.
+    """The line as shown: valid text without timestamps, colour, links, NULs; of a progress bar what it showed last.
 
     A line past `LINE_LIMIT_BYTES` is cut in the middle, with a mark.
     """
@@ -85,7 +85,7 @@ def _last_shown(raw: bytes) -> bytes:
 
 
 def without_timestamps(text: str) -> str:
-    """Takes off up to three leading timestamps (a runner's, a container's and a program's own may follow each other)."""
+    """Takes off up to three leading timestamps: a runner's, a container's and a program's own may follow each other."""
     for _ in range(3):
         found = _TIMESTAMP.match(text.lstrip(_MARKS) if text[:1] in _MARKS else text)
         if not found or not found.end():

@@ -1,8 +1,8 @@
-"""A ruleset made ready to run: a fast scan finds the lines worth reading, the texts in such a line say which rules to try on it.
+"""A ruleset made ready to run: a fast scan finds the lines worth reading, and the rules to try on each.
 
-The scan is one RE2 automaton over the texts that each pattern asks for (see `hints`); its cost hardly grows with the number of
-rules. Only the few lines that it finds are cleaned; a second automaton names the texts in them, and only the patterns that ask
-for one of these are tried.
+The scan is one RE2 automaton over the texts that each pattern asks for (see `hints`); its cost hardly grows with the
+number of rules. Only the few lines that it finds are cleaned; a second automaton names the texts in them, and only the
+patterns that ask for one of these are tried.
 """
 
 from collections.abc import Iterable
@@ -19,7 +19,7 @@ UNANCHORED: Final = _re2.RE2.Anchor.UNANCHORED
 MATCH_MEMORY_BYTES: Final = 24 << 20
 CAPTURE_LIMIT_CHARS: Final = 500
 
-# Lines with these are always read: what they hide may stand inside a text that the scan looks for. Colours are taken out before.
+# Lines with these are always read: they may stand inside a text that the scan looks for (colours are taken out before).
 _ALWAYS_READ: Final = (rb"\x1b\]", rb"\xc2\x9b", rb"\xc2\x9d")
 
 Spec = RuleSpec | Marker | Section
@@ -27,7 +27,7 @@ Spec = RuleSpec | Marker | Section
 
 @dataclass(frozen=True, eq=False)
 class Pattern:
-    """One compiled pattern of a ruleset: of a rule, a marker, a section's beginning, or (without spec) a harmless line."""
+    """One compiled pattern: of a rule, a marker, a section's beginning, or (without spec) a harmless line."""
 
     spec: Spec | None
     regexp: Any
@@ -38,7 +38,7 @@ class Pattern:
         return bool(self.regexp._regexp.Match(UNANCHORED, text, 0, len(text))[0][0] >= 0)
 
     def captures(self, text: bytes) -> tuple[tuple[str, ...], dict[str, str]]:
-        """The non-empty groups in order (those that the rule names, if it does; the whole match if there are none), and by name."""
+        """The non-empty groups in order (those that the rule names; the whole match if there are none), and by name."""
         found = self.regexp.search(text)
         if found is None:
             return (), {}

@@ -1,7 +1,7 @@
 """From hits to failures: which is the cause, which only an echo, and in which order a person wants to read them.
 
-Everything that decides is on the rule (`priority`, `pick`, `supersedes`, `caused_by`, `generic`) or was said by a marker
-(step failed, attempt made again); nothing here knows a tool by name.
+Everything that decides is on the rule (`priority`, `pick`, `supersedes`, `caused_by`, `generic`) or was said by a
+marker (step failed, attempt made again); nothing here knows a tool by name.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -25,7 +25,7 @@ Weighed = tuple[int, Hit]
 def ranked_failures(
     hits: Sequence[Hit], tests: Mapping[str, Sequence[str]], *, everything: bool = False
 ) -> tuple[Failure, ...]:
-    """At most `FAILURES_LIMIT` failures, primary first; the primary one carries all failing tests of the log if it is about tests.
+    """At most `FAILURES_LIMIT` failures, primary first. A primary about tests names all failing tests of the log.
 
     `everything` keeps echoes, generic lines and attempts that were made again, at the end.
     """
@@ -47,14 +47,14 @@ def names_of(rule: RuleSpec) -> set[str]:
 
 
 def weakness(hit: Hit, some_step_failed: bool) -> int:
-    """0 for a full witness; 1 for an attempt made again; 2 for clean-up and for a step that passed or is not the one that failed."""
+    """0 for a full witness; 1 for an attempt made again; 2 for clean-up and for a step that is not the failed one."""
     if hit.step.post or hit.step.passed or (some_step_failed and not hit.step.failed and hit.source == "log"):
         return 2
     return 1 if hit.retried else 0
 
 
 def _weighed(hits: Sequence[Hit]) -> list[Weighed]:
-    """Where the last attempt was only cut short, nothing says that the earlier ones' failures went away: they count in full."""
+    """Where the last attempt was only cut short, nothing says that the earlier failures went away: they count."""
     some_step_failed = any(hit.step.failed for hit in hits)
     weighed = [(weakness(hit, some_step_failed), hit) for hit in hits]
     if all(hit.rule.generic or hit.rule.category in CUT_SHORT for weight, hit in weighed if weight == 0):
@@ -80,7 +80,7 @@ def _explains(cause: Hit, echo: Hit) -> bool:
 
 
 def _told_apart(weighed: Iterable[Weighed]) -> list[Weighed]:
-    """One hit per rule and signature: the first (also of several attempts that failed alike), or the last where the rule says so."""
+    """One hit per rule and signature: the first, or the last if the rule says so."""
     kept: dict[str, Weighed] = {}
     for weight, hit in weighed:
         key = signature_of(hit.rule.name, hit.captures)

@@ -1,4 +1,4 @@
-"""One pass over a log: finds the lines worth reading, follows steps, attempts and tests, and collects the hits of rules."""
+"""One pass over a log: finds the lines worth reading, follows steps, attempts and tests, collects hits."""
 
 from collections import deque
 from collections.abc import Iterable
@@ -86,7 +86,7 @@ class Reading:
         return start, end if end >= 0 else size
 
     def _next_found(self, block: bytes, at: int, size: int, *, watched: bool) -> int:
-        """Where the next text that the scan looks for ends; past the block when there is none. Asked again, it does not search again."""
+        """Where the next text that the scan looks for ends; past the block when there is none."""
         scan = self._watch_scan if watched else self._matcher.scan
         if scan is None:
             return size + 1
@@ -137,7 +137,7 @@ class Reading:
                 self._show_script(stem)
 
     def _show_script(self, stem: bytes) -> None:
-        """What the runner shows of a step before it runs: the script's lines are commands, the settings after them are not."""
+        """What the runner shows of a step before it runs: the script's lines are commands, the settings are not."""
         if stem.startswith(SCRIPT_ENDS):
             self._script_ended = True
         elif not self._script_ended:

@@ -7,8 +7,8 @@ ENGINE_VERSION: Final = 1
 """Raised when the same rules would give other answers for the same log."""
 
 CATEGORIES: Final = (
-    "test", "build", "lint", "compatibility", "docs", "timeout", "cancelled", "crash", "infra_runner", "infra_network", "infra_disk",
-    "infra_memory", "infra_registry", "infra_resource", "infra_service", "config", "unknown",
+    "test", "build", "lint", "compatibility", "docs", "timeout", "cancelled", "crash", "infra_runner", "infra_network",
+    "infra_disk", "infra_memory", "infra_registry", "infra_resource", "infra_service", "config", "unknown",
 )  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-"""Rules as data: what `rules.toml` and a repository's own rules say, checked, and refused with a sentence that says what to do."""
+"""Rules as data: what `rules.toml` and a repository's own rules say, checked, and refused with what to do."""
 
 from __future__ import annotations
 
@@ -34,7 +34,16 @@ _ORDINARY_LINES: Final = (
 Table = TypeVar("Table")
 Pick = Literal["first", "last"]
 MarkerKind = Literal[
-    "step", "step_failed", "step_passed", "post", "command", "retry", "recovered", "passed", "scope", "quiet",
+    "step",
+    "step_failed",
+    "step_passed",
+    "post",
+    "command",
+    "retry",
+    "recovered",
+    "passed",
+    "scope",
+    "quiet",
     "script",
 ]
 
@@ -68,13 +77,13 @@ class RuleSpec:
 
     @classmethod
     def from_table(cls, table: dict[str, Any]) -> Self:
-        """From a table of a TOML file; unknown keys are refused, so that a typing mistake is not silently without effect."""
+        """From a table of a TOML file; unknown keys are refused, so that a typing mistake is not without effect."""
         return _filled(cls, table, "rule")
 
 
 @dataclass(frozen=True)
 class Marker:
-    """A line that is no failure but tells how to read others: a step begins, a test passed, an attempt is made again."""
+    """A line that is no failure but tells how to read others: a step begins, a test passed."""
 
     kind: MarkerKind
     pattern: str
@@ -126,14 +135,14 @@ class Ruleset:
 
     @classmethod
     def load(cls, path: str | Path) -> Ruleset:
-        """The built-in rules with those of a TOML file on top. Raises `RuleError`, and `OSError` for an unreadable file."""
+        """The built-in rules with those of a TOML file on top. Raises `RuleError`; `OSError` for an unreadable file."""
         tables = _parsed(Path(path)).get("rule", [])
         if not isinstance(tables, list) or not all(isinstance(table, dict) for table in tables):
             raise RuleError(f"{Path(path).name}: rules are tables. Begin each with a line [[rule]].")
         return cls.builtin().extended([RuleSpec.from_table(table) for table in tables])
 
     def extended(self, extra: Sequence[RuleSpec]) -> Ruleset:
-        """These rules with a repository's own on top: a rule of the same name replaces the built-in one; others come before all."""
+        """These rules with a repository's own on top; one of the same name replaces the built-in one."""
         if not extra:
             return self
         names = [spec.name for spec in extra]
@@ -149,7 +158,7 @@ class Ruleset:
 
     @functools.cached_property
     def fingerprint(self) -> str:
-        """Changes whenever a rule, marker or section does: stored with a classification, it tells whether it is out of date."""
+        """Changes whenever a rule, marker or section does: tells whether a stored classification is out of date."""
         data = [[asdict(item) for item in items] for items in (self.rules, self.markers, self.sections)]
         text = json.dumps([data, self.prefixes, self.harmless], sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()[:16]
@@ -204,32 +213,38 @@ def _check_pattern(spec: RuleSpec, label: str) -> None:
         raise RuleError(f"{label}: the pattern is empty. Write the text that marks the failure.")
     if len(spec.pattern) > PATTERN_LIMIT_CHARS:
         raise RuleError(
-            f"{label}: the pattern has {len(spec.pattern)} characters; at most {PATTERN_LIMIT_CHARS} are taken. Make two rules of it."
+            f"{label}: the pattern has {len(spec.pattern)} characters; at most {PATTERN_LIMIT_CHARS} are taken. "
+            "Make two rules of it."
         )
     pattern = compiled(spec.pattern, label)
     if pattern.programsize > PROGRAM_LIMIT:
         raise RuleError(
-            f"{label}: the pattern is too large when compiled ({pattern.programsize} steps of {PROGRAM_LIMIT}). Use smaller {{n}} counts."
+            f"{label}: the pattern is too large when compiled ({pattern.programsize} steps of {PROGRAM_LIMIT}). "
+            "Use smaller {n} counts."
         )
     unknown = sorted(set(spec.captures) - set(pattern.groupindex))
     if unknown:
         raise RuleError(
-            f"{label}: captures names '{unknown[0]}', which is no group of the pattern. Write (?P<{unknown[0]}>…) in it."
+            f"{label}: captures names '{unknown[0]}', which is no group of the pattern. "
+            f"Write (?P<{unknown[0]}>…) in it."
         )
     if pattern.search("") or sum(1 for line in _ORDINARY_LINES if pattern.search(line)) >= 3:
         raise RuleError(
-            f"{label}: the pattern matches everything (also an empty or ordinary line). Add text that only a failure has."
+            f"{label}: the pattern matches everything (also an empty or ordinary line). "
+            "Add text that only a failure has."
         )
     if spec.example and not pattern.search(spec.example):
         raise RuleError(f"{label}: the pattern does not match its example. Correct one of them.")
     hint = compiled(spec.hint, f"{label}, hint") if spec.hint else None
     if hint and spec.example and not hint.search(spec.example):
         raise RuleError(
-            f"{label}: the hint does not match the example, so such lines would not be read. Correct the hint or leave it out."
+            f"{label}: the hint does not match the example, so such lines would not be read. "
+            "Correct the hint or leave it out."
         )
     if spec.hints and spec.example and not any(text.strip() in spec.example for text in spec.hints):
         raise RuleError(
-            f"{label}: none of the hints is in the example, so such lines would not be read. Correct the hints or leave them out."
+            f"{label}: none of the hints is in the example, so such lines would not be read. "
+            "Correct the hints or leave them out."
         )
     if spec.near_miss and pattern.search(spec.near_miss):
         raise RuleError(f"{label}: the pattern matches its near miss, which it must not. Make it stricter.")

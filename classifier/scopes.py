@@ -1,4 +1,4 @@
-"""Which test printed a line: looked up backwards from the line, so that logs without anything suspicious pay nothing for it."""
+"""Which test printed a line: looked up backwards from the line, so that quiet logs pay nothing for it."""
 
 from classifier.lines import clean_line
 from classifier.matching import Pattern
@@ -21,7 +21,7 @@ class ScopeFinder:
         self._before.clear()
 
     def test_at(self, at: int) -> tuple[str, Marker] | None:
-        """The test in whose output the line at this place of the block stands, with what says so; None if no test is open."""
+        """The test in whose output the line at this place of the block stands and what says so, if any is open."""
         for opener, marker in self._openers:
             opened = self._last_seen(marker.literal, at)
             if opened == -1:
@@ -33,7 +33,7 @@ class ScopeFinder:
         return None
 
     def _last_seen(self, literal: str, at: int) -> int:
-        """Where the text was last seen before `at`, in the block (counted from the previous block's start); -1 if in neither."""
+        """Where the text was last seen before `at` (counted from the previous block's start); -1 if in neither."""
         searched_to, found = self._last.get(literal, (0, -1))
         newer = self._block.rfind(literal.encode(), searched_to, at)
         if newer >= 0:

@@ -16,12 +16,13 @@ _CHANGING: Final = (
     (re.compile(r"\b[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}\b"), "<uuid>"),
     (re.compile(r"\b0x[0-9a-fA-F]+\b"), "<addr>"),
     (re.compile(r"\b(?:sha256:)?[0-9a-f]{7,128}\b"), ""),  # see _hash
-    (re.compile(r"(?:/private)?(?:/var/folders|/tmp|/var/tmp|/dev/shm)/[^\s:'\"),;]*|[A-Za-z]:\\(?:[^\s:'\"]*\\)?Temp\\[^\s:'\"),;]*"), "<tmp>"),
-    (re.compile(r"/(?:home/runner/work|__w|builds|home/\w+/(?:build|workspace)|Users/runner/work)/[^\s/]+/"), "<work>/"),
+    (re.compile(r"(?:/private)?(?:/var/folders|/tmp|/var/tmp|/dev/shm)/[^\s:'\"),;]*"), "<tmp>"),
+    (re.compile(r"[A-Za-z]:\\(?:[^\s:'\"]*\\)?Temp\\[^\s:'\"),;]*"), "<tmp>"),
+    (re.compile(r"/(?:(?:home|Users)/runner/work|__w|builds|home/\w+/(?:build|workspace))/[^\s/]+/"), "<work>/"),
     (re.compile(r"\b\d{1,3}(?:\.\d{1,3}){3}(?::\d+)?\b"), "<ip>"),
     (re.compile(r"(?<=\w):\d+(?::\d+)?(?=$|[\s:),\]])"), ":<n>"),
     (re.compile(r"\(\d+(?:,\d+)?\)(?=:)"), "(<n>)"),
-    (re.compile(r"\b\d+(?:\.\d+)? ?(?:ns|us|µs|ms|s|sec|secs|seconds?|m|mins?|minutes?|h|hrs?|hours?)\b"), "<duration>"),
+    (re.compile(r"\b\d+(?:\.\d+)? ?(?:[nuµm]?s|secs?|seconds?|m|mins?|minutes?|h|hrs?|hours?)\b"), "<duration>"),
     (re.compile(r"\b\d+(?:\.\d+)? ?(?:[kKMGT]i?B|bytes|B)\b"), "<size>"),
     (re.compile(r"(?<![\w\[\]./#%=-])(?![45]\d\d\b)-?\d+(?:\.\d+)?(?:e[+-]?\d+)?(?![\w\]./-])"), "<n>"),
     (re.compile(r"(?<=\bpid[ =:])\d+|(?<=\bPID[ =:])\d+"), "<n>"),
@@ -30,7 +31,7 @@ _CAPTURE_LIMIT_CHARS: Final = 2_000
 
 
 def signature_of(rule: str, captures: Iterable[str]) -> str:
-    """At most `SIGNATURE_LIMIT_CHARS` characters; a longer one ends in a digest of the whole, so that it still tells two apart."""
+    """At most `SIGNATURE_LIMIT_CHARS` characters; a longer one ends in a digest of the whole."""
     whole = " | ".join([rule, *(steady_text(capture) for capture in captures)])
     if len(whole) <= SIGNATURE_LIMIT_CHARS:
         return whole

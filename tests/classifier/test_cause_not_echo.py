@@ -24,8 +24,20 @@ def rules_found(*lines: str) -> list[str]:
             "[INFO] Tests run: 3, Failures: 0, Errors: 0, Skipped: 0, Time elapsed: 0.1 s -- in org.shop.DiskTest",
         ],
         ["tests/test_disk.py::test_full ", "OSError: [Errno 28] No space left on device", "PASSED          [ 50%]"],
-        ["DiskTest > full() STANDARD_ERR", "    java.io.IOException: No space left on device", "", "DiskTest > full() PASSED"],
-        ["  console.error", "    Error: ENOSPC: no space left on device, write", "", "      at write (disk.ts:1:2)", "", "PASS src/disk.test.ts"],
+        [
+            "DiskTest > full() STANDARD_ERR",
+            "    java.io.IOException: No space left on device",
+            "",
+            "DiskTest > full() PASSED",
+        ],
+        [
+            "  console.error",
+            "    Error: ENOSPC: no space left on device, write",
+            "",
+            "      at write (disk.ts:1:2)",
+            "",
+            "PASS src/disk.test.ts",
+        ],
     ],
     ids=["GoogleTest", "go test -v", "surefire", "pytest -s -v", "Gradle", "Jest"],
 )
@@ -76,7 +88,11 @@ def test_an_attempt_that_was_only_cut_short_does_not_clear_the_one_before() -> N
 
 
 def test_what_went_well_in_the_end_is_gone() -> None:
-    lines = ["FAILED tests/test_a.py::test_x - AssertionError", "##[warning]Attempt 1 failed.", "Command completed after 2 attempt(s)."]
+    lines = [
+        "FAILED tests/test_a.py::test_x - AssertionError",
+        "##[warning]Attempt 1 failed.",
+        "Command completed after 2 attempt(s).",
+    ]
     assert rules_found(*lines) == []
 
 
@@ -98,7 +114,11 @@ def test_the_step_that_failed_wins_over_noise_in_one_that_went_well() -> None:
 
 
 def test_clean_up_never_hides_what_happened_before_it() -> None:
-    lines = ["FAILED tests/test_a.py::test_x - AssertionError", "Post job cleanup.", "tar: write error: No space left on device"]
+    lines = [
+        "FAILED tests/test_a.py::test_x - AssertionError",
+        "Post job cleanup.",
+        "tar: write error: No space left on device",
+    ]
     assert primary(*lines).rule == "pytest failed test"
 
 
@@ -120,16 +140,53 @@ def test_a_travis_command_that_ended_well_is_set_aside() -> None:
 @pytest.mark.parametrize(
     ("rule", "lines"),
     [
-        ("killed compiler", ["FAILED: a.o", "c++: fatal error: Killed signal terminated program cc1plus", "ninja: build stopped: subcommand failed."]),
+        (
+            "killed compiler",
+            [
+                "FAILED: a.o",
+                "c++: fatal error: Killed signal terminated program cc1plus",
+                "ninja: build stopped: subcommand failed.",
+            ],
+        ),
         ("C or C++ compiler error", ["a.c:1:2: error: x", "make[1]: *** [a.o] Error 1", "make: *** [all] Error 2"]),
-        ("registry rate limit", ["toomanyrequests: You have reached your pull rate limit.", "RuntimeError: could not start the database"]),
-        ("runner shut down", ["##[error]The runner has received a shutdown signal.", "make: *** [all] Terminated", "##[error]The operation was canceled."]),
+        (
+            "registry rate limit",
+            ["toomanyrequests: You have reached your pull rate limit.", "RuntimeError: could not start the database"],
+        ),
+        (
+            "runner shut down",
+            [
+                "##[error]The runner has received a shutdown signal.",
+                "make: *** [all] Terminated",
+                "##[error]The operation was canceled.",
+            ],
+        ),
         ("disk full", ["FAILED tests/test_a.py::test_x - assert 1", "OSError: [Errno 28] No space left on device"]),
-        ("cannot start a thread or process", ["Thread creation failed: Resource temporarily unavailable", "clang++: error: unable to execute command: Segmentation fault"]),
-        ("Python import", ["ImportError while importing test module '/w/tests/test_a.py'.", "E   ModuleNotFoundError: No module named 'shop'", "ERROR tests/test_a.py"]),
-        ("pytest failed test", ["E       assert 1 == 2", "FAILED tests/test_a.py::test_x - assert 1 == 2", "##[error]Process completed with exit code 1."]),
+        (
+            "cannot start a thread or process",
+            [
+                "Thread creation failed: Resource temporarily unavailable",
+                "clang++: error: unable to execute command: Segmentation fault",
+            ],
+        ),
+        (
+            "Python import",
+            [
+                "ImportError while importing test module '/w/tests/test_a.py'.",
+                "E   ModuleNotFoundError: No module named 'shop'",
+                "ERROR tests/test_a.py",
+            ],
+        ),
+        (
+            "pytest failed test",
+            [
+                "E       assert 1 == 2",
+                "FAILED tests/test_a.py::test_x - assert 1 == 2",
+                "##[error]Process completed with exit code 1.",
+            ],
+        ),
     ],
-)  # fmt: skip
+)
 def test_the_cause_is_primary(rule: str, lines: list[str]) -> None:
     assert primary(*lines).rule == rule
 
@@ -150,7 +207,9 @@ def test_nothing_found_is_said() -> None:
 
 
 def test_several_failures_are_listed_and_the_first_names_all_tests() -> None:
-    result = classified("FAILED t/test_a.py::test_x - assert 1", "FAILED t/test_b.py::test_y - assert 2", "--- FAIL: TestGo (0.01s)")
+    result = classified(
+        "FAILED t/test_a.py::test_x - assert 1", "FAILED t/test_b.py::test_y - assert 2", "--- FAIL: TestGo (0.01s)"
+    )
     assert [failure.tests[0] for failure in result.failures] == ["t/test_a.py::test_x", "t/test_b.py::test_y", "TestGo"]
     assert result.failures[0].tests == ("t/test_a.py::test_x", "t/test_b.py::test_y", "TestGo")
 
@@ -189,7 +248,9 @@ def annotated(*messages: str, log: bytes = b"") -> list[tuple[str, str, int]]:
 
 
 def test_an_annotation_wins_where_the_log_only_echoes() -> None:
-    found = annotated("The job has exceeded the maximum execution time of 1h0m0s", log=b"##[error]The operation was canceled.\n")
+    found = annotated(
+        "The job has exceeded the maximum execution time of 1h0m0s", log=b"##[error]The operation was canceled.\n"
+    )
     assert found[0] == ("timeout", "annotation", 0)
 
 
@@ -199,7 +260,10 @@ def test_an_annotation_that_only_echoes_does_not_hide_the_log() -> None:
 
 
 def test_a_lost_runner_is_known_from_the_annotation_alone() -> None:
-    assert annotated("The hosted runner lost communication with the server. Anything in your workflow...")[0][0] == "infra_runner"
+    assert (
+        annotated("The hosted runner lost communication with the server. Anything in your workflow...")[0][0]
+        == "infra_runner"
+    )
 
 
 def test_a_notice_is_no_failure() -> None:
