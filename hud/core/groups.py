@@ -65,7 +65,8 @@ class _Matcher:
         return column.group_name or UNNAMED
 
 
-def workflow_to_split(columns: Iterable[ColumnName]) -> str:
+@lru_cache(maxsize=64)
+def workflow_to_split(columns: tuple[ColumnName, ...]) -> str:
     """Return the workflow whose jobs are better grouped by what stands before their matrix, or "".
 
     That is one with many jobs that holds most of the repository's: by workflow they would be one group, which says

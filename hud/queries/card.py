@@ -205,7 +205,7 @@ def group_card(branch: Branch, sha: str, name: str) -> GroupCard | None:
     repository = branch.repository
     commit = commit_at(repository, sha)
     jobs = repository_jobs(repository.pk)
-    names = [job.name for job in jobs.values()]
+    names = tuple(job.name for job in jobs.values())
     groups = group_columns(names, group_rules(repository.pk), workflow_to_split(names))
     group = next((g for g in groups if safe_text(g.name) == name or g.name == name), None)
     if commit is None or group is None:

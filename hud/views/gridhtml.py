@@ -166,18 +166,18 @@ def _labels(group: Group, displays: Sequence[str]) -> list[str]:
 # ── Rows ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
 @dataclass(frozen=True, slots=True)
 class _Segment:
-    """The cells of one group: how to take them out of a row's string."""
+    """The cells of one group: how to take them out of a row's string. `places`: column -> where it stands."""
 
     is_open: bool
     columns: tuple[int, ...]
     pick: Callable[[str], Sequence[str]]
-    members: frozenset[int]
+    places: dict[int, int]
 
 
 def _segment(group: Group, is_open: bool) -> _Segment:
     columns = tuple(c.column for c in group.columns)
     pick: Callable[[str], Sequence[str]] = itemgetter(*columns)  # of one column: a string of one character, as good
-    return _Segment(is_open, columns, pick, frozenset(columns))
+    return _Segment(is_open, columns, pick, {column: place for place, column in enumerate(columns)})
 
 
 def _row(
@@ -189,11 +189,11 @@ def _row(
     parts = []
     for segment in segments:
         characters = "".join(segment.pick(cells))
-        own = {c: m for c, m in marks.items() if c in segment.members} if marks else {}
         if segment.is_open:
-            parts.append(_open_cells(characters, segment.columns, own, cell_base))
+            parts.append(_open_cells(characters, segment, marks, cell_base))
             parts.append(" ")  # the gap between groups
         else:
+            own = {c: m for c, m in marks.items() if c in segment.places}
             parts.append(_folded_cell(_cached_group_look(characters), own, commit))
     drawn = f'{_about(row, commit, addresses)}</th><td class="cells">{"".join(parts)}</td></tr>'
     digest = f"{zlib.crc32(drawn.encode()):08x}"
@@ -215,10 +215,11 @@ def _about(row: GridRow, commit: str, addresses: Addresses) -> str:
     )
 
 
-def _open_cells(characters: str, columns: Sequence[int], marks: dict[int, str], cell_base: str) -> str:
+def _open_cells(characters: str, segment: _Segment, marks: dict[int, str], cell_base: str) -> str:
     """Return the text of an open group's cells, with elements for those that are not plain."""
+    columns = segment.columns
     if marks:
-        characters = _with_gaps(characters, columns, marks)
+        characters = _with_gaps(characters, segment.places, marks)
 
     def element(match: re.Match[str]) -> str:
         column = columns[match.start()]
@@ -228,11 +229,13 @@ def _open_cells(characters: str, columns: Sequence[int], marks: dict[int, str], 
     return _NOT_PLAIN.sub(element, characters.replace(PLAIN_SUCCESS, DOT))
 
 
-def _with_gaps(characters: str, columns: Sequence[int], marks: dict[int, str]) -> str:
+def _with_gaps(characters: str, places: dict[int, int], marks: dict[int, str]) -> str:
+    gaps = [places[column] for column in marks if column in places and characters[places[column]] == ABSENT]
+    if not gaps:
+        return characters
     changed = list(characters)
-    for i, column in enumerate(columns):
-        if changed[i] == ABSENT and column in marks:
-            changed[i] = _GAP
+    for place in gaps:
+        changed[place] = _GAP
     return "".join(changed)
 
 
