@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from django import template
 from django.utils import timezone
 from django.utils.html import format_html
-from django.utils.safestring import SafeString
+from django.utils.safestring import SafeString, mark_safe
 
 from hud.core.ago import age_words, ago_words, duration_words
 from hud.core.cell import Detail, State
@@ -73,13 +73,14 @@ def cell(state: str, verdict: str = "", detail: str = "", streak: str = "") -> S
     """The glyph of a cell, the same as in the grid, with its words for those who cannot see it."""
     look = CellLook(State(state), Detail(detail or ""), verdict or "")
     return format_html(
-        '<span class="cell" role="img" aria-label="{}" title="{}" data-state="{}"{}{}{}>{}</span>',
+        '<span class="cell" role="img" aria-label="{}" title="{}" data-state="{}"{}{}{}{}>{}</span>',
         cell_words(look),
         cell_words(look),
         state,
         _attribute("data-verdict", verdict),
         _attribute("data-detail", detail),
         _attribute("data-streak", streak),
+        mark_safe(" data-long") if streak == "start" else "",
         glyph(look, streak),
     )
 

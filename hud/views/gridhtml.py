@@ -185,7 +185,7 @@ def _row(
 ) -> DrawnRow:
     cells = row.cells.ljust(width, ABSENT)
     cell_base = f"{addresses.base}/-/cell/{row.sha}/"
-    commit = f"{addresses.base}/commit/{row.sha}"
+    commit = f"{addresses.base}/commit/{row.sha}{addresses.on_branch}"
     parts = []
     for segment in segments:
         characters = "".join(segment.pick(cells))

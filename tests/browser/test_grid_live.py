@@ -114,8 +114,10 @@ def test_a_hidden_page_asks_nothing_and_catches_up_when_shown(asgi_url: str, pag
     hide = "Object.defineProperty(document, 'hidden', {{configurable: true, get: () => {0}}});"
     page.evaluate(hide.format("true") + "document.dispatchEvent(new Event('visibilitychange'))")
     newest = trunk.commits[-1]
+    shown = page.context.new_page()
+    open_live(shown, asgi_url, trunk)
     set_cell(trunk, newest, 0, "X")
-    page.wait_for_timeout(600)
+    expect(row(shown, newest).locator('[data-cell][href$="/0"]')).to_have_attribute("data-state", "failure")
     assert not asked
     page.evaluate(hide.format("false") + "document.dispatchEvent(new Event('visibilitychange'))")
     expect(row(page, newest).locator('[data-cell][href$="/0"]')).to_have_attribute(

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -51,8 +49,7 @@ def test_any_text_is_a_filter_or_refused(text: str) -> None:
         assert str(error)
 
 
+@pytest.mark.timeout(60)
 def test_no_pattern_takes_more_than_linear_time() -> None:
     """A backtracking engine would need longer than the universe is old."""
-    started = time.process_time()
     assert not JobFilter("(a+)+$", regex=True).matches("a" * 5000 + "b")
-    assert time.process_time() - started < 5
