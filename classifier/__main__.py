@@ -24,14 +24,11 @@ def main(arguments: list[str] | None = None) -> int:
     options = _options(arguments)
     try:
         engine = Engine(Ruleset.load(options.rules) if options.rules else Ruleset.builtin())
-        result = engine.classify(_portions(options.file)).as_dict()
+        result = engine.classify(_portions(options.file), everything=options.all).as_dict()
     except (OSError, EOFError, zlib.error, zstandard.ZstdError, RuleError) as reason:
         print(f"classifier: {_plain(reason)}", file=sys.stderr)
         return UNREADABLE
-    if not options.all:
-        result["failures"] = result["failures"][: options.most]
-    json.dump(result, sys.stdout, ensure_ascii=False, indent=1)
-    sys.stdout.write("\n")
+    print(json.dumps(result, indent=1))
     return 0
 
 
@@ -39,8 +36,7 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m classifier", description="Finds the causes of failure in one log.")
     parser.add_argument("file", nargs="?", default="-", help="a log: plain, .gz or .zst; - reads standard input")
     parser.add_argument("--rules", help="a TOML file with further rules, put before the built-in ones")
-    parser.add_argument("--all", action="store_true", help="print all failures, not only the first ones")
-    parser.add_argument("--most", type=int, default=10, help="how many failures to print without --all (10)")
+    parser.add_argument("--all", action="store_true", help="also echoes, and what was set aside")
     return parser.parse_args(arguments)
 
 
@@ -54,7 +50,7 @@ def _portions(path: str) -> Iterator[bytes]:
 
 def _unpacked(file: BinaryIO) -> Iterator[bytes]:
     """Tells gzip and zstd by their first bytes, not by the name."""
-    buffered = io.BufferedReader(cast(io.RawIOBase, file), PORTION_BYTES)
+    buffered = file if isinstance(file, io.BufferedReader) else io.BufferedReader(cast(io.RawIOBase, file))
     start = buffered.peek(4)[:4]
     stream: BinaryIO = cast(BinaryIO, buffered)
     if start.startswith(b"\x1f\x8b"):
