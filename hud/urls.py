@@ -10,7 +10,7 @@ from django.urls.converters import IntConverter
 
 from hud.api.hud_shape import hud
 from hud.api.v1 import api
-from hud.views import card, grid, hooks, live, rule_editor, rules
+from hud.views import card, grid, hooks, live, rule_editor, rules, why
 from hud.views.apidocs import docs
 from hud.views.badge import badge
 from hud.views.commit import commit
@@ -71,6 +71,8 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("<owner>/<name>/-/cell/<sha>/<int:column>", card.cell, name="cell"),
     path("<owner>/<name>/-/card/<sha>/<int:column>", card.card, name="card"),
     path("<owner>/<name>/-/card/<sha>/group", card.group, name="group-card"),
+    path("<owner>/<name>/-/why/<sha>/<int:column>", why.why, name="why"),
+    path("<owner>/<name>/-/labels", why.labels, name="labels"),
     path("<owner>/<name>/-/live/<path:branch>", live.live, name="live"),
     path("<owner>/<name>/-/changes/<path:branch>", live.changes, name="changes"),
     path("<str:owner>/<str:name>/commit/<str:sha>", commit, name="commit"),

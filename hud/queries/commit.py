@@ -68,6 +68,7 @@ class JobResult:
     attempts: tuple[Attempt, ...]
     log_status: str
     cause_run: int
+    column: int
 
     @property
     def streak(self) -> str:
@@ -277,6 +278,7 @@ def _result(
         attempts=attempts,
         log_status=cell.log_status,
         cause_run=telling.external_id if telling else 0,
+        column=job.name.column if job else 0,
     )
 
 

@@ -121,6 +121,7 @@ class RunDetail:
     name: str
     workflow_name: str
     job_id: int
+    column: int
     number: int
     state: State
     detail: Detail
@@ -172,6 +173,7 @@ def run_detail_at(repository: Repository, external_id: int) -> RunDetail | None:
         name=run.name,
         workflow_name=run.workflow_name or run.job.workflow.name,
         job_id=run.job_id,
+        column=run.job.column,
         number=run.attempt,
         state=state,
         detail=detail,

@@ -1,14 +1,14 @@
 """Keeps cells: the rows of `Cell` and the characters of `Commit.cells`. The only writer of both."""
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from hud.core.cell import ABSENT_CELL, Detail, MergedCell, RunFact, State, merge_runs
 from hud.core.cellcode import ABSENT, encode, put
 from hud.models import Branch, Cell, Commit, Job, Run
 from hud.services.batch import Batch
 from hud.services.bulk import insert_rows, update_rows, update_texts
-from hud.services.overlay import overlay
+from hud.services.overlay import overlay, told_of
 
 
 def refresh_cells(batch: Batch) -> None:
@@ -32,12 +32,23 @@ def refresh_cells(batch: Batch) -> None:
             made.append(cell)
         elif _set(cell, merged, run_ids):
             changed.append(cell)
-    overlay([cell for cell in (*made, *changed) if cell.flaky])
+    _put_labels([rows[key] for key in batch.dirty_cells if key in rows and rows[key].flaky], made, changed)
     Cell.objects.filter(id__in=gone).delete()
     insert_rows(made)
     update_rows(changed, _FIELDS)
     batch.dirty_streaks.update(batch.dirty_cells)
     write_characters(batch, {key: _character(rows.get(key)) for key in batch.dirty_cells})
+
+
+def _put_labels(flaky: Sequence[Cell], made: Sequence[Cell], changed: list[Cell]) -> None:
+    """Put what people said over the verdicts of flaky cells, which are written here; `changed` gets those it changes.
+
+    Failing cells get theirs from whoever judges them.
+    """
+    written = {id(cell) for cell in (*made, *changed)}
+    before = [told_of(cell) for cell in flaky]
+    overlay(flaky)
+    changed += [c for c, was in zip(flaky, before, strict=True) if told_of(c) != was and id(c) not in written]
 
 
 _FIELDS = [

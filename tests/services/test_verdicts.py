@@ -2,83 +2,27 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
-from itertools import count
+from datetime import timedelta
 from typing import Any
 
 import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from hud.core.cell import State
 from hud.core.cellcode import LOOKS
 from hud.core.jobrules import KINDS, UNSTABLE
-from hud.models import Cell, Commit, JobRule, JudgeRequest, Log, PullRequest, Run, Verdict
+from hud.models import Cell, Commit, JobRule, JudgeRequest, Log, Run, Verdict
 from hud.services import verdicts
-from hud.services.batch import Batch
 from hud.services.evidence import gather
-from hud.services.ingest import settle
-from tests.factories import NOON, Trunk, make_commit, make_failure, make_run, make_trunk, sha_of
+from tests.factories import NOON, Trunk, make_run, sha_of
+from tests.services.verdict_world import breaks, fails, green_trunk, judge_all, open_pull, passes, refresh
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("now")]
-
-JOBS = ["CI / unit (1)", "CI / build", "CI / unit (2)"]
-NUMBERS = count(50_000)
-LINE = "FAILED test_net.py::test_it - assert 1 == 2"
 
 
 @pytest.fixture
 def trunk() -> Trunk:
-    """Four green commits, half an hour apart, the newest at noon."""
-    return make_trunk(["...", "...", "...", "..."], JOBS, with_cells=True)
-
-
-def open_pull(
-    trunk: Trunk, number: int = 7, author: str = "dora", base: int = -2, at: datetime = NOON, **fields: Any
-) -> Commit:
-    """Make a pull request with one commit on top of a commit of trunk."""
-    parent = trunk.commits[base]
-    values = {"title": f"A change of {author}", "author": author, "pull_number": None, "parents": [parent.sha]}
-    commit = make_commit(trunk.repository, 7000 + number, at=at, **{**values, **fields})
-    PullRequest.objects.create(
-        repository=trunk.repository,
-        number=number,
-        author=author,
-        head_sha=commit.sha,
-        head_shas=[commit.sha],
-        base_ref=trunk.branch.name,
-        base_sha=parent.sha,
-    )
-    return commit
-
-
-def fails(commit: Commit, trunk: Trunk, job: int = 0, line: str = LINE, **fields: Any) -> Run:
-    """The job failed on the commit; its cell and all that follows is brought up to date, as ingest does."""
-    failure = {key: fields.pop(key) for key in ("category", "tests", "generic", "rule") if key in fields}
-    run = make_run(commit, trunk.jobs[job], conclusion="failure", external_id=next(NUMBERS), **fields)
-    if line:
-        make_failure(run, line, **failure)
-    refresh(commit, trunk, job)
-    return run
-
-
-def passes(commit: Commit, trunk: Trunk, job: int = 0, **fields: Any) -> Run:
-    run = make_run(commit, trunk.jobs[job], external_id=next(NUMBERS), **fields)
-    refresh(commit, trunk, job)
-    return run
-
-
-def refresh(commit: Commit, trunk: Trunk, job: int) -> None:
-    batch = Batch(trunk.repository)
-    batch.dirty_cells.add((commit.pk, trunk.jobs[job].pk))
-    settle(batch)
-
-
-def judge_all() -> None:
-    for _ in range(20):
-        if not verdicts.judge_due():
-            return
-    raise AssertionError("the judge finds no end")
+    return green_trunk()
 
 
 def verdict_of(run: Run) -> Verdict:
@@ -105,12 +49,7 @@ def test_its_verdict_shows_in_its_cell_and_in_its_character(trunk: Trunk) -> Non
 
 
 def test_a_failure_of_the_base_is_broken_trunk(trunk: Trunk) -> None:
-    red = fails(trunk.commits[-2], trunk)
-    trunk_cell = Cell.objects.get(commit=trunk.commits[-2], job=trunk.jobs[0])
-    Run.objects.filter(commit=trunk.commits[-2], job=trunk.jobs[0], conclusion="success").delete()
-    refresh(trunk.commits[-2], trunk, 0)
-    trunk_cell.refresh_from_db()
-    assert trunk_cell.state == State.FAILURE
+    red = breaks(trunk.commits[-2], trunk)
     verdict = verdict_of(fails(open_pull(trunk), trunk))
     assert (verdict.label, verdict.blocks, verdict.evidence) == ("broken_trunk", False, [str(red.external_id)])
 
@@ -121,8 +60,7 @@ def test_trunk_that_breaks_later_is_looked_at_again(trunk: Trunk) -> None:
     newest = trunk.commits[-1]
     newest.author = "bo"
     newest.save()
-    Run.objects.filter(commit=newest, job=trunk.jobs[0]).delete()
-    fails(newest, trunk)
+    breaks(newest, trunk)
     assert verdict_of(run).label == "broken_trunk"
 
 

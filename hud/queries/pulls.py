@@ -1,0 +1,12 @@
+"""Which pull request is a commit of?"""
+
+from __future__ import annotations
+
+from hud.models import Commit, PullRequest, Repository
+
+
+def pull_numbers_of(repository: Repository, commit: Commit) -> list[int]:
+    """Return the numbers of the pull requests that had this commit as their head, or that it names as its own."""
+    heads = PullRequest.objects.filter(repository=repository, head_shas__contains=[commit.sha])
+    found = set(heads.values_list("number", flat=True))
+    return sorted(found | ({commit.pull_number} if commit.pull_number else set()))

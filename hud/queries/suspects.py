@@ -1,0 +1,156 @@
+"""Who broke a streak: the commits between last good and first bad, ranked, and what to run to know."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from django.db.models import Count, Q
+
+from classifier.verdict import jobs
+from classifier.verdict.suspects import (
+    BisectPlan,
+    FlakeRate,
+    GapCommit,
+    LaterCommit,
+    Ranking,
+    Signal,
+    Suspect,
+    plan_bisection,
+    rank_suspects,
+)
+from hud.core.cell import FAILING
+from hud.core.cellcode import ABSENT, GREEN_CHARS
+from hud.models import Branch, BranchCommit, Cell, Commit, Failure, Job, Streak
+from hud.queries.grid import repository_jobs
+
+MOST_GAP = 60
+MOST_LATER = 60
+COUNTED_ROWS = 300
+SHOWN = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Ranked:
+    """A suspect with its commit."""
+
+    commit: Commit
+    suspect: Suspect
+
+    @property
+    def percent(self) -> int:
+        return round(self.suspect.probability * 100)
+
+
+@dataclass(frozen=True, slots=True)
+class Hunt:
+    """A streak's ranking. `cut`: the gap has more commits than were looked at. `to_run`: the plan's commits."""
+
+    streak: Streak
+    first_bad: Commit
+    last_good: Commit | None
+    ranking: Ranking
+    suspects: tuple[Ranked, ...]
+    more: int
+    cut: bool
+    plan: BisectPlan
+    to_run: tuple[Commit, ...]
+    flakes: FlakeRate
+
+    @property
+    def chance_percent(self) -> int:
+        return round(self.ranking.chance * 100)
+
+
+def hunt_at(branch: Branch, job: Job, position: int) -> Hunt | None:
+    """Return the hunt for the streak of the job that covers the position, or None. A fixed number of statements."""
+    streak = Streak.objects.filter(branch=branch, job=job, first_bad__lte=position, last_bad__gte=position).first()
+    return hunt_of(branch, job, streak) if streak else None
+
+
+def hunt_of(branch: Branch, job: Job, streak: Streak) -> Hunt | None:
+    """Return the hunt for a streak. Without a last good commit only the first bad one is looked at."""
+    oldest = streak.last_good if streak.last_good is not None else streak.first_bad - 1
+    newest = streak.first_good_after or streak.last_bad
+    gap_from = max(oldest, streak.first_bad - MOST_GAP)
+    rows = list(
+        BranchCommit.objects.filter(
+            Q(position=oldest) | Q(position__gt=gap_from, position__lte=min(newest, streak.first_bad + MOST_LATER)),
+            branch=branch,
+        )
+        .select_related("commit")
+        .order_by("position")
+    )
+    by_position = {row.position: row.commit for row in rows}
+    gap = [row.commit for row in rows if gap_from < row.position <= streak.first_bad]
+    if not gap:
+        return None
+    failures = _failures(job, gap[-1])
+    siblings = _sibling_signals(job, gap, {f.signature for f in failures if f.rank == 0 and not f.generic})
+    told = [GapCommit(c.sha, c.author or None, c.title, _files(c), siblings.get(c.sha)) for c in gap]
+    later = [
+        LaterCommit(c.sha, c.author or None, c.message, _files(c), position == streak.first_good_after)
+        for position, c in by_position.items()
+        if position > streak.first_bad
+    ]
+    texts = [text for f in failures for text in (f.line, *f.captures)]
+    flakes = _flake_rate(branch, job)
+    ranking = rank_suspects(told, texts, [t for f in failures for t in f.tests], later, flakes, streak.length)
+    plan = plan_bisection(told, ranking, [job.name], flake_rate=flakes)
+    commits = {commit.sha: commit for commit in gap}
+    shown = [Ranked(commits[s.sha], s) for s in ranking.suspects[:SHOWN]]
+    return Hunt(
+        streak=streak,
+        first_bad=gap[-1],
+        last_good=by_position.get(streak.last_good) if streak.last_good is not None else None,
+        ranking=ranking,
+        suspects=tuple(shown),
+        more=len(ranking.suspects) - len(shown),
+        cut=gap_from > oldest,
+        plan=plan,
+        to_run=tuple(commits[sha] for sha in plan.commits),
+        flakes=flakes,
+    )
+
+
+def _failures(job: Job, first_bad: Commit) -> list[Failure]:
+    """Return what was found in the run that speaks for the first bad cell."""
+    run = Cell.objects.filter(commit=first_bad, job=job).values("run")
+    return list(Failure.objects.filter(run__in=run).order_by("rank"))
+
+
+def _files(commit: Commit) -> tuple[str, ...] | None:
+    return None if commit.files is None else tuple(commit.files)
+
+
+def _sibling_signals(job: Job, gap: Sequence[Commit], signatures: set[str]) -> dict[str, Signal]:
+    """How sibling configurations ended on each commit: red only where one failed in the same way."""
+    known = repository_jobs(job.repository_id)
+    own = next((j.name.full for j in known.values() if j.job_id == job.pk), job.name)
+    siblings = {column: j.job_id for column, j in known.items() if jobs.is_sibling(j.name.full, own)}
+    red = set(
+        Failure.objects.filter(
+            rank=0,
+            signature__in=signatures,
+            run__commit_id__in=[commit.pk for commit in gap],
+            run__job_id__in=list(siblings.values()),
+        ).values_list("run__commit__sha", flat=True)
+    )
+    found: dict[str, Signal] = {}
+    for commit in gap:
+        characters = [commit.cells[column : column + 1] or ABSENT for column in siblings]
+        if commit.sha in red:
+            found[commit.sha] = "red"
+        elif any(char in GREEN_CHARS for char in characters):
+            found[commit.sha] = "green"
+    return found
+
+
+def _flake_rate(branch: Branch, job: Job) -> FlakeRate:
+    """On how many of the newest commits the job failed without a cause in the code."""
+    newest = BranchCommit.objects.filter(branch=branch).order_by("-position").values("commit_id")[:COUNTED_ROWS]
+    signal = Q(state="success") | Q(state__in=[state.value for state in FAILING])
+    found = Cell.objects.filter(signal, job=job, commit_id__in=newest).aggregate(
+        flips=Count("pk", filter=Q(flaky=True) | Q(verdict__in=("flaky", "infra"))), samples=Count("pk")
+    )
+    return FlakeRate(found["flips"], found["samples"])

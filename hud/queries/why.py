@@ -1,0 +1,182 @@
+"""Why a cell has its verdict: what the engine says of each of its runs, on what evidence, and what people said."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+
+from hud.core.cell import FAILING, Detail, State, state_of
+from hud.models import BranchCommit, Cell, Commit, Job, Label, Repository, Run, Verdict
+from hud.queries.grid import repository_jobs
+
+MOST_WITNESSES = 12
+
+
+@dataclass(frozen=True, slots=True)
+class Witness:
+    """A run that speaks for a verdict. `path`: its page below the repository; `words` what it is."""
+
+    path: str
+    words: str
+    state: State
+    sha: str
+    title: str
+    author: str
+    pull_number: int | None
+    at: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The engine's answer for one run. `run` is GitHub's job id; `more` counts witnesses that are not listed."""
+
+    run: int
+    label: str
+    reason: str
+    confidence: float | None
+    blocks: bool | None
+    action: str
+    engine_version: int | None
+    witnesses: tuple[Witness, ...]
+    more: int
+
+
+@dataclass(frozen=True, slots=True)
+class Why:
+    """A cell and all that was said of its cause. `answer` is the engine's for the run that speaks; `others` for the
+    cell's other runs. `word` is the person's that holds."""
+
+    commit: Commit
+    job: Job
+    name: str
+    cell: Cell
+    state: State
+    detail: Detail
+    run: int | None
+    on_trunk: bool
+    answer: Answer | None
+    others: tuple[Answer, ...]
+    word: Label | None
+    history: tuple[Label, ...]
+
+    @property
+    def can_be_labelled(self) -> bool:
+        return self.state in FAILING or self.cell.flaky
+
+
+def why_at(repository: Repository, sha: str, column: int) -> Why | None:
+    """Return the reasons of a cell, or None where there is none. A fixed number of statements."""
+    cell = (
+        Cell.objects.select_related("commit", "job__workflow", "run")
+        .defer("run__steps", "commit__cells")
+        .filter(commit__repository=repository, commit__sha=sha, job__column=column, job__repository=repository)
+        .first()
+    )
+    if cell is None:
+        return None
+    names = repository_jobs(repository.pk)
+    on_trunk = BranchCommit.objects.filter(commit=cell.commit, branch__tracked=True).exists()
+    words = tuple(Label.objects.filter(commit=cell.commit, job=cell.job).order_by("-pk"))
+    word = next((word for word in words if word.undone_at is None), None)
+    verdicts = list(
+        Verdict.objects.filter(run__commit=cell.commit, run__job=cell.job).select_related("run").order_by("-run_id")
+    )
+    witnesses = witnesses_of(repository, {one for verdict in verdicts for one in verdict.evidence})
+    answers = [_answer(verdict, witnesses) for verdict in verdicts]
+    shown = _of_trunk(cell, word) if on_trunk else _first_of(answers, cell.run.external_id if cell.run else 0)
+    return Why(
+        commit=cell.commit,
+        job=cell.job,
+        name=names[column].display if column in names else cell.job.name,
+        cell=cell,
+        state=State(cell.state),
+        detail=Detail(cell.detail),
+        run=cell.run.external_id if cell.run else None,
+        on_trunk=on_trunk,
+        answer=shown,
+        others=tuple(answer for answer in answers if answer is not shown),
+        word=word,
+        history=words,
+    )
+
+
+def _first_of(answers: list[Answer], run: int) -> Answer | None:
+    """The answer for the run that speaks, else the newest."""
+    return next((answer for answer in answers if answer.run == run), answers[0] if answers else None)
+
+
+def _of_trunk(cell: Cell, word: Label | None) -> Answer | None:
+    """The engine's answer on trunk stands in the cell itself, or with the person's word over it."""
+    told = (cell.verdict, cell.verdict_reason, cell.verdict_confidence)
+    if word is not None:
+        told = (word.engine_label, word.engine_reason, word.engine_confidence)
+    label, reason, confidence = told
+    run = cell.run.external_id if cell.run else 0
+    return Answer(run, label, reason, confidence, None, "", None, (), 0) if label or reason else None
+
+
+def _answer(verdict: Verdict, witnesses: dict[str, Witness]) -> Answer:
+    known = [witnesses[one] for one in verdict.evidence if one in witnesses]
+    return Answer(
+        run=verdict.run.external_id,
+        label=verdict.label,
+        reason=verdict.reason,
+        confidence=verdict.confidence,
+        blocks=verdict.blocks,
+        action=verdict.action,
+        engine_version=verdict.engine_version,
+        witnesses=tuple(known[:MOST_WITNESSES]),
+        more=len(verdict.evidence) - len(known[:MOST_WITNESSES]),
+    )
+
+
+def witnesses_of(repository: Repository, evidence: Iterable[str]) -> dict[str, Witness]:
+    """Return what the ids of a verdict's evidence stand for (see hud.services.evidence). Two statements."""
+    ids = set(evidence)
+    numbers = {int(one) for one in ids if one.lstrip("-").isdigit()}
+    cells = {one: one.split() for one in ids if one.startswith(("cell ", "landing "))}
+    runs = Run.objects.filter(repository=repository, external_id__in=numbers).select_related("commit", "job")
+    found = {str(run.external_id): _witness_run(run) for run in runs.defer("steps", "labels", "commit__cells")}
+    commits = {
+        commit.sha: commit
+        for commit in Commit.objects.filter(repository=repository, sha__in={parts[1] for parts in cells.values()})
+    }
+    for one, parts in cells.items():
+        commit = commits.get(parts[1])
+        if commit is not None:
+            found[one] = _witness_cell(commit, parts[2] if len(parts) > 2 else "")
+    return found
+
+
+def _witness_run(run: Run) -> Witness:
+    state, _ = state_of(run.status, run.told_conclusion or run.conclusion or None)
+    return _witness(run.commit, f"run/{run.external_id}", run.job.name, state, run.completed_at)
+
+
+def _witness_cell(commit: Commit, column: str) -> Witness:
+    path = f"-/cell/{commit.sha}/{column}" if column else f"commit/{commit.sha}"
+    return _witness(commit, path, "the same job on trunk", State.SUCCESS, commit.committed_at)
+
+
+def _witness(commit: Commit, path: str, words: str, state: State, at: datetime | None) -> Witness:
+    author = commit.author_name or commit.author
+    return Witness(path, words, state, commit.sha, commit.title, author, commit.pull_number, at)
+
+
+def place_of(repository: Repository, commit: Commit) -> BranchCommit | None:
+    """Return where the commit stands on a tracked branch: the default branch if it is there, else the first."""
+    places = list(
+        BranchCommit.objects.select_related("branch")
+        .filter(commit=commit, branch__tracked=True)
+        .order_by("branch__name")
+    )
+    for place in places:
+        place.branch.repository = repository
+    return next((p for p in places if p.branch.name == repository.default_branch), places[0] if places else None)
+
+
+def newest_labels(repository: Repository, most: int = 100) -> list[Label]:
+    """Return what people said lately in the repository."""
+    rows = Label.objects.filter(repository=repository).select_related("commit", "job")
+    return list(rows.defer("commit__cells", "commit__message").order_by("-pk")[:most])
