@@ -312,6 +312,7 @@ CLASSIFY_TIMEOUT_S = _env.seconds("CLASSIFY_TIMEOUT_S", 600, "longest time in th
 INBOX_KEEP_DAYS = _env.whole_number(
     "INBOX_KEEP_DAYS", 14, "days that inbox items are kept after they are done", least=1
 )
+SEARCH_TIMEOUT_S = _env.seconds("SEARCH_TIMEOUT_S", 8, "longest time of one search over all failures", least=0.1)
 JUNIT_MAX_BYTES = _env.whole_number("JUNIT_MAX_BYTES", 50_000_000, "largest file of test results taken", least=1024)
 JUNIT_MAX_TESTS = _env.whole_number(
     "JUNIT_MAX_TESTS", 100_000, "most tests taken from one file of test results", least=1

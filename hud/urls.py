@@ -14,6 +14,7 @@ from hud.views import card, grid, hooks, live, rule_editor, rules, why
 from hud.views.apidocs import docs
 from hud.views.badge import badge
 from hud.views.commit import commit
+from hud.views.failures import failures
 from hud.views.health import health
 from hud.views.job import job
 from hud.views.manage import audit as manage_audit
@@ -38,6 +39,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("health", health, name="health"),
     path("hooks/github", hooks.github, name="github-hook"),
     path("metrics", metrics, name="metrics"),
+    path("failures", failures, name="failures"),
     path("badge/<owner>/<name>/<path:branch>.svg", badge, name="badge"),
     path("api/hud/<owner>/<name>/<path:branch>/<int:page>", hud, name="api-hud"),
     path("api/v1/docs", docs, name="api-docs"),

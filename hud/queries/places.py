@@ -38,3 +38,8 @@ def first_branch() -> Branch | None:
     )
     trunks = [b for b in branches if b.name == b.repository.default_branch]
     return next(iter(trunks or branches), None)
+
+
+def all_repositories(most: int = 400) -> list[Repository]:
+    """Return the repositories that HUD knows, the oldest first."""
+    return list(Repository.objects.order_by("id")[:most])
