@@ -78,7 +78,7 @@ class GridPage:
     """What a page of the grid is drawn from.
 
     `groups` hold the columns that are shown; `jobs` all jobs by column; `newest` the top of the branch, whatever the
-    page; `blocking` the columns that must be green; `has_jobs`: some job ran on these rows, shown or not.
+    page; `blocking` the columns that must be green; `job_count`: jobs that ran on these rows, shown or not.
     """
 
     rows: tuple[GridRow, ...]
@@ -87,8 +87,13 @@ class GridPage:
     jobs: Mapping[int, GridJob]
     streaks: tuple[StreakSpan, ...]
     blocking: tuple[int, ...]
-    has_jobs: bool
+    job_count: int
     has_older: bool
+
+    @property
+    def shown_count(self) -> int:
+        """How many jobs have a column."""
+        return sum(len(group.columns) for group in self.groups)
 
 
 def grid_page(branch: Branch, view: GridView, job_filter: JobFilter) -> GridPage:
@@ -110,7 +115,7 @@ def grid_page(branch: Branch, view: GridView, job_filter: JobFilter) -> GridPage
         jobs=jobs,
         streaks=_streaks(branch, rows, newest),
         blocking=blocking,
-        has_jobs=bool(seen),
+        job_count=len(seen),
         has_older=has_older,
     )
 

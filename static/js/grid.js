@@ -165,6 +165,19 @@
     if (event.detail.target.id === "grid" && event.detail.shouldSwap) event.detail.target.querySelector("table")?.remove();
   });
 
+  // The menu whose boxes one ticks stays open while they do their work.
+  let kept = null;
+  document.addEventListener("htmx:beforeSwap", function () {
+    const menu = document.getElementById("view-menu");
+    kept = menu && menu.open ? { focus: menu.contains(document.activeElement) && document.activeElement.id } : null;
+  });
+  document.addEventListener("hud:replaced", function () {
+    const menu = document.getElementById("view-menu");
+    if (!kept || !menu) return;
+    menu.open = true;
+    if (kept.focus) document.getElementById(kept.focus)?.focus();
+  });
+
   // "hud:replaced": another grid stands on the page. "hud:swapped": some text on it is new.
   document.addEventListener("htmx:afterSwap", () => document.dispatchEvent(new CustomEvent("hud:replaced")));
   document.addEventListener("hud:replaced", function () {

@@ -282,6 +282,17 @@ def test_toggles_keep_the_focus_and_stand_in_the_address(asgi_url: str, page: Pa
     expect(page.locator("#failures")).to_be_checked()
 
 
+def test_the_menu_stays_open_and_keeps_the_focus_while_boxes_are_ticked(asgi_url: str, page: Page) -> None:
+    open_grid(page, asgi_url, make_trunk(["X.-", "..-"], ["CI / build", "CI / unit", "CI / docs"]))
+    page.locator("#view-menu summary").click()
+    page.locator("#hide_skipped").focus()
+    page.keyboard.press("Space")
+    expect(page.get_by_text("2 of 3 jobs")).to_be_visible()
+    expect(page.locator("#hide_skipped")).to_be_focused()
+    page.locator("#hide_green").check()
+    expect(page.get_by_text("1 of 3 jobs")).to_be_visible()
+
+
 def test_it_reads_without_javascript(asgi_url: str, chromium: Browser, trunk: Trunk) -> None:
     context = chromium.new_context(java_script_enabled=False)
     page = context.new_page()
