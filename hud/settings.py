@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import secrets
 from pathlib import Path
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 from django.core.exceptions import ImproperlyConfigured
 from psycopg import ProgrammingError
@@ -215,6 +215,7 @@ CELERY_TASK_ROUTES = {
     "hud.tasks.ingest*": {"queue": "ingest"},  # the way from an event to the grid never waits for logs
     "hud.tasks.poll*": {"queue": "poll"},  # taken in turn with "work": a thousand logs do not hold up a poll
     "hud.tasks.back_fill": {"queue": "poll"},
+    "hud.tasks.notify*": {"queue": "notify"},  # threads of their own: a slow target holds up nothing else
 }
 CELERY_TASK_SERIALIZER = "json"
 CELERY_ACCEPT_CONTENT = ["json"]
@@ -320,6 +321,41 @@ JUNIT_MAX_TESTS = _env.whole_number(
 TEST_RESULTS_KEEP_DAYS = _env.whole_number(
     "TEST_RESULTS_KEEP_DAYS", 90, "days that test results and their counts are kept", least=7
 )
+
+# ── Alerts ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+ALERT_REOPEN_S = _env.seconds(
+    "ALERT_REOPEN_S", 7200, "what breaks again within this time after it was mended is the same alert"
+)
+ALERT_REPEAT_S = _env.seconds(
+    "ALERT_REPEAT_S", 14_400, "how often targets are reminded of an alert that nobody acknowledged", least=1
+)
+ALERT_GROUP_WAIT_S = _env.seconds(
+    "ALERT_GROUP_WAIT_S", 1, "wait before an alert is told, in which a mass failure may show up above it"
+)
+SILENCE_MAX_DAYS = _env.whole_number("SILENCE_MAX_DAYS", 30, "longest silence, in days", least=1)
+NOTIFY_HOSTS = _env.words(
+    "NOTIFY_HOSTS", "", "hosts inside your network that notifications may go to, name or name:port"
+)
+NOTIFY_CONNECT_TIMEOUT_S = _env.seconds(
+    "NOTIFY_CONNECT_TIMEOUT_S", 10, "longest wait for a connection to a target of notifications", least=0.1
+)
+NOTIFY_TIMEOUT_S = _env.seconds("NOTIFY_TIMEOUT_S", 30, "longest silence of a target of notifications", least=0.1)
+NOTIFY_RETRY_FIRST_S = _env.seconds(
+    "NOTIFY_RETRY_FIRST_S", 5, "wait before a failed notification is tried again; it doubles each time", least=0.1
+)
+NOTIFY_RETRY_MOST_S = _env.seconds("NOTIFY_RETRY_MOST_S", 3600, "longest wait between such tries", least=0.1)
+NOTIFY_ATTEMPTS = _env.whole_number("NOTIFY_ATTEMPTS", 24, "tries of one notification before it is given up", least=1)
+NOTIFY_SWEEP_S = _env.seconds(
+    "NOTIFY_SWEEP_S", 5, "how often due notifications and reminders are looked for", least=0.5
+)
+SMTP_URL = _env.text("SMTP_URL", "", "server for e-mail: smtp://, smtp+tls:// or smtps://user:password@host:port")
+MAIL_FROM = _env.text("MAIL_FROM", "", "sender of e-mail", shown_default="hud@localhost")
+CELERY_BEAT_SCHEDULE["look after alerts"] = {
+    "task": "hud.tasks.notify_due",
+    "schedule": NOTIFY_SWEEP_S,
+    "options": {"expires": 30},
+}
+
 LOG_STORE_URL = _env.text(
     "LOG_STORE_URL",
     "",
@@ -367,6 +403,7 @@ LOGGING = {
                 GITHUB_TOKEN,
                 ADMIN_PASSWORD,
                 str(DATABASES["default"].get("PASSWORD", "")),
+                unquote(urlsplit(SMTP_URL).password or ""),
             ],
         }
     },

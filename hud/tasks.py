@@ -4,8 +4,11 @@ from celery import shared_task
 
 from hud.models import Run
 from hud.services import follow, inbox, junit, logs, logwork, poll, turns, verdicts
+from hud.services.alerting import look_after_alerts
 from hud.services.github import github_client
 from hud.services.ingest import Applied
+from hud.services.notify import deliver_to, targets_to_wake
+from hud.services.silences import end_resolved_silences
 
 MOST_FETCHES = 4
 """Messages sent for the logs of one batch: each fetches what is due until nothing is, so a few are enough."""
@@ -89,6 +92,21 @@ def back_fill(request_id: int) -> None:
     """Go on with one back-fill."""
     with github_client() as client:
         follow.back_fill(request_id=request_id, client=client, after_commit=follow_up)
+
+
+@shared_task(name="hud.tasks.notify_due")
+def notify_due() -> None:
+    """Tell what only time makes due, and send what a lost message or a failed try left behind."""
+    end_resolved_silences()
+    look_after_alerts()
+    for target_id in targets_to_wake():
+        notify_target.delay(target_id)
+
+
+@shared_task(name="hud.tasks.notify_target")
+def notify_target(target_id: int) -> None:
+    """Send what waits for one target."""
+    deliver_to(target_id)
 
 
 @shared_task(name="hud.tasks.forget_old_items")

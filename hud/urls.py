@@ -11,6 +11,7 @@ from django.urls.converters import IntConverter
 from hud.api.hud_shape import hud
 from hud.api.v1 import api
 from hud.views import card, grid, hooks, live, rule_editor, rules, why
+from hud.views.alerts import alert, alerts
 from hud.views.apidocs import docs
 from hud.views.badge import badge
 from hud.views.commit import commit
@@ -46,6 +47,8 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("api/v1/", api.urls),
     path("accounts/login/", LoginView.as_view(template_name="hud/login.html"), name="login"),
     path("accounts/logout/", LogoutView.as_view(), name="logout"),
+    path("alerts", alerts, name="alerts"),
+    path("alerts/<int:alert_id>", alert, name="alert"),
     # ── For admins ───────────────────────────────────────────────────────────────────────────────────────────────────
     path("manage/", manage_overview.overview, name="manage"),
     path("manage/follow", manage_follow.follow, name="follow"),

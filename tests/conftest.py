@@ -115,7 +115,7 @@ def start_worker(
 
     def start(*arguments: str, name: str = "w", app: str = "hud.celery", **variables: str) -> subprocess.Popen[bytes]:
         log_path = tmp_path / f"{name}.log"
-        command = [sys.executable, "-m", "celery", "-A", app, "worker", "-Q", "ingest,poll,work", "-n", f"{name}@test"]
+        command = [sys.executable, "-m", "celery", "-A", app, "worker", "-Q", "ingest,poll,work,notify", "-n", f"{name}@test"]
         command += ["--without-gossip", "--without-mingle", *(arguments or ("--concurrency", "1"))]
         with log_path.open("wb") as log:
             worker = subprocess.Popen(

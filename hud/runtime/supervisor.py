@@ -229,6 +229,8 @@ def _programs(plan: Plan) -> dict[str, list[str]]:
         # Events go through a worker of their own, so that they never wait behind logs.
         "ingest": [*worker, "-Q", "ingest", "-n", "ingest@%h", "--concurrency", "1"],
         "worker": [*worker, "-Q", "poll,work", "-n", "worker@%h"],
+        # Sending is waiting: threads, so that slow targets keep nobody else waiting.
+        "notify": [*worker, "-Q", "notify", "-n", "notify@%h", "--pool", "threads", "--concurrency", "16"],
         # All tasks recur by intervals of seconds or minutes, so the schedule needs no file.
         "beat": [*celery, "beat", "--scheduler", "celery.beat:Scheduler", "--loglevel", "warning"],
     }

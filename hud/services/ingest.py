@@ -14,6 +14,7 @@ from django.utils import timezone
 from hud.core.facts import AnnotationsFact, Facts, JobRunFact, PullFact
 from hud.core.join import latest
 from hud.models import Annotation, Branch, Log, PullRequest, Repository, Run, WorkflowRun
+from hud.services.alerting import evaluate_alerts
 from hud.services.batch import Batch
 from hud.services.cells import refresh_cells
 from hud.services.commits import arrange_branches, write_commits, write_heads
@@ -72,6 +73,7 @@ def settle(batch: Batch) -> None:
     drop_empty_jobs(batch)
     arrange_branches(batch)
     refresh_streaks(batch)
+    evaluate_alerts(batch)
     ask(batch.repository, batch.dirty_streaks)
     if batch.touched_branches:
         Branch.objects.filter(id__in=batch.touched_branches).update(version=F("version") + 1, changed_at=timezone.now())

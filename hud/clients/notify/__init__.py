@@ -1,0 +1,10 @@
+"""Sending one message to one target. Addresses come from people: each is checked when saved and when connected to.
+
+check_target("webhook", {"url": "https://hooks.example.org/x"}, options)   # raises TargetRefused, with the reason
+outcome = send(Post("webhook", config, key, payload, repeat=False), options)
+"""
+
+from hud.clients.notify.post import Options, Outcome, Post, TargetRefused
+from hud.clients.notify.senders import check_target, send, shown_address
+
+__all__ = ["Options", "Outcome", "Post", "TargetRefused", "check_target", "send", "shown_address"]

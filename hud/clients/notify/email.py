@@ -1,0 +1,77 @@
+"""E-mail through the server of the setting SMTP_URL: targets name people, not servers."""
+
+import smtplib
+import ssl
+from collections.abc import Mapping
+from email.message import EmailMessage
+from email.utils import parseaddr
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+from hud.clients.notify.post import Options, Outcome, Post, TargetRefused
+
+MOST_ADDRESSES = 50
+
+
+def check(config: Mapping[str, Any], options: Options) -> dict[str, Any]:
+    """Check the addresses. Raises TargetRefused."""
+    given = config.get("to") or []
+    addresses = [a.strip() for a in (given.replace(",", "\n").splitlines() if isinstance(given, str) else given)]
+    addresses = [a for a in addresses if a]
+    if not addresses or len(addresses) > MOST_ADDRESSES:
+        raise TargetRefused(f"Write one to {MOST_ADDRESSES} e-mail addresses.")
+    for address in addresses:
+        name, at, host = parseaddr(address)[1].rpartition("@")
+        if not (name and at and "." in host) or parseaddr(address)[1] != address or not address.isascii():
+            raise TargetRefused(f"{address[:80]} is no e-mail address.")
+    if not options.smtp_url:
+        raise TargetRefused("No server for e-mail is set: give SMTP_URL and MAIL_FROM.")
+    return {"to": addresses}
+
+
+def send(post: Post, options: Options) -> Outcome:
+    """Send one mail to all addresses of the target."""
+    if not options.smtp_url:
+        return Outcome(False, None, "No server for e-mail is set (SMTP_URL).", final=True)
+    mail = _mail(post, options)
+    server = urlsplit(options.smtp_url)
+    context = ssl.create_default_context()
+    secure = server.scheme == "smtps"
+    sent = False
+    try:
+        host, port = server.hostname or "localhost", server.port or (465 if secure else 25)
+        client = (
+            smtplib.SMTP_SSL(host, port, timeout=options.timeout_s, context=context)
+            if secure
+            else smtplib.SMTP(host, port, timeout=options.timeout_s)
+        )
+        with client:
+            if server.scheme == "smtp+tls":
+                client.starttls(context=context)
+            if server.username:
+                client.login(unquote(server.username), unquote(server.password or ""))
+            sent = True
+            client.send_message(mail)
+    except smtplib.SMTPResponseException as error:
+        return Outcome(False, error.smtp_code, f"The mail server answered {error.smtp_code}.")
+    except smtplib.SMTPException as error:
+        return Outcome(False, None, f"The mail server refused it ({type(error).__name__}).", may_have_arrived=sent)
+    except OSError:
+        return Outcome(False, None, "The mail server could not be reached.", may_have_arrived=sent)
+    return Outcome(True, 250)
+
+
+def _mail(post: Post, options: Options) -> EmailMessage:
+    mail = EmailMessage()
+    mail["Subject"] = " ".join(post.subject.split())[:300]
+    mail["From"] = options.mail_from or "hud@localhost"
+    mail["To"] = ", ".join(post.config["to"])
+    mail["X-HUD-Key"] = post.key
+    # The same key is the same mail: most programs show a repeat once.
+    mail["Message-ID"] = f"<{post.key}@{(options.mail_from or 'hud@localhost').rpartition('@')[2]}>"
+    if post.repeat:
+        mail["X-HUD-Repeat"] = "true"
+    if "id" in post.payload:
+        mail["References"] = f"<alert-{post.payload['id']}@hud>"
+    mail.set_content(post.text)
+    return mail

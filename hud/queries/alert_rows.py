@@ -1,0 +1,145 @@
+"""What the evaluation of alerts reads: rows of a branch as they are asked for, and the jobs as rules count them."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+from hud.core.alerting import alert_job
+from hud.core.alerts.rules import RuleSpec
+from hud.core.cellcode import ABSENT
+from hud.core.groups import group_columns, workflow_to_split
+from hud.models import Branch, BranchCommit
+from hud.queries.grid import group_rules, repository_jobs
+
+_FIRST_CHUNK, _GREATEST_CHUNK = 64, 2048
+
+
+@dataclass(frozen=True, slots=True)
+class TrunkRow:
+    """A commit on the branch. `cells`: one character for each column."""
+
+    position: int
+    commit_id: int
+    sha: str
+    cells: str
+
+    def char(self, column: int) -> str:
+        return self.cells[column] if column < len(self.cells) else ABSENT
+
+
+class TrunkRows:
+    """The rows of a branch by position, read in growing chunks as they are asked for."""
+
+    def __init__(self, branch: Branch, low: int, high: int) -> None:
+        self._branch = branch
+        self._rows: dict[int, TrunkRow] = {}
+        self._low, self._high = low, high + 1
+        self._chunk_below = self._chunk_above = _FIRST_CHUNK
+        self._bottom = self._top = False
+        self._read(self._of_branch().filter(position__gte=low, position__lte=high))
+
+    def _of_branch(self) -> "BranchQuery":
+        return BranchCommit.objects.filter(branch=self._branch).values_list(
+            "position", "commit_id", "commit__sha", "commit__cells"
+        )
+
+    def _read(self, rows: "BranchQuery") -> list[int]:
+        found = [TrunkRow(*row) for row in rows]
+        self._rows.update((row.position, row) for row in found)
+        return [row.position for row in found]
+
+    def down(self, position: int) -> Iterator[TrunkRow]:
+        """Rows below `position`, newest first."""
+        while True:
+            position -= 1
+            if position < self._low and not self._more_below():
+                return
+            if row := self._rows.get(position):
+                yield row
+
+    def up(self, position: int) -> Iterator[TrunkRow]:
+        """Rows above `position`, oldest first."""
+        while True:
+            position += 1
+            if position >= self._high and not self._more_above():
+                return
+            if row := self._rows.get(position):
+                yield row
+
+    def between(self, low: int, high: int) -> Iterator[TrunkRow]:
+        """Rows of low..high, both included, oldest first; they have been read already."""
+        return (row for position in range(low, high + 1) if (row := self._rows.get(position)))
+
+    def _more_below(self) -> bool:
+        if not self._bottom:
+            rows = self._of_branch().filter(position__lt=self._low).order_by("-position")[: self._chunk_below]
+            found = self._read(rows)
+            self._low = min(found, default=self._low)
+            self._bottom = not found
+            self._chunk_below = min(2 * self._chunk_below, _GREATEST_CHUNK)
+        return not self._bottom
+
+    def _more_above(self) -> bool:
+        if not self._top:
+            rows = self._of_branch().filter(position__gte=self._high).order_by("position")[: self._chunk_above]
+            found = self._read(rows)
+            self._high = max(found, default=self._high - 1) + 1
+            self._top = not found
+            self._chunk_above = min(2 * self._chunk_above, _GREATEST_CHUNK)
+        return not self._top
+
+
+BranchQuery = Iterable[tuple[int, int, str, str]]
+
+
+@dataclass(frozen=True, slots=True)
+class CountedJob:
+    """A job as a rule counts it: its shards are one, or all jobs of a group are. `key` is stable, `shown` is read."""
+
+    key: str
+    shown: str
+    group: str
+    columns: tuple[int, ...]
+    job_ids: tuple[int, ...]
+
+
+@dataclass(slots=True)
+class JobTable:
+    """The jobs of a repository, read once for an evaluation."""
+
+    repository_id: int
+    _jobs: dict[int, "NamedJob"] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        jobs = repository_jobs(self.repository_id)
+        names = tuple(job.name for job in jobs.values())
+        groups = group_columns(names, group_rules(self.repository_id), workflow_to_split(names))
+        group_of = {column.column: group.name for group in groups for column in group.columns}
+        self._jobs = {
+            column: NamedJob(job.name.full, job.display, group_of.get(column, ""), job.job_id)
+            for column, job in jobs.items()
+        }
+
+    def counted(self, spec: RuleSpec) -> dict[str, CountedJob]:
+        """Return the jobs that the rule is about, by key."""
+        members: dict[str, list[int]] = {}
+        for column, job in sorted(self._jobs.items()):
+            if spec.means(job.full) or (spec.jobs and spec.means(job.shown)):
+                key = job.group if spec.by == "group" else alert_job(job.full)
+                members.setdefault(key, []).append(column)
+        return {key: self._counted(key, columns, spec) for key, columns in members.items()}
+
+    def _counted(self, key: str, columns: list[int], spec: RuleSpec) -> CountedJob:
+        first = self._jobs[columns[0]]
+        shown = key if spec.by == "group" else alert_job(first.shown)
+        job_ids = tuple(self._jobs[c].job_id for c in columns)
+        return CountedJob(key, shown, first.group, tuple(columns), job_ids)
+
+
+@dataclass(frozen=True, slots=True)
+class NamedJob:
+    """Names of a column: `full` is "workflow / job", `shown` is unique and short."""
+
+    full: str
+    shown: str
+    group: str
+    job_id: int

@@ -1,0 +1,324 @@
+"""Keeps `AlertSpan`: what is or was red for long enough, by each rule. The only writer of its rows.
+
+A changed cell can change only the spans between the greens below it and the greens above it, so only those are found
+again, by the same pure function as if all had been.
+"""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from django.db.models import Exists, OuterRef, Q
+from django.utils import timezone
+
+from classifier.verdict.trunk import TrunkCell, cause_changes
+from hud.core.alerting import merge_shards
+from hud.core.alerts.rules import BROKEN_STREAK, MASS_FAILURE, RuleSpec, spec_of
+from hud.core.alerts.spans import Span, Word, find_spans, mass_word
+from hud.core.cell import FAILING, State
+from hud.core.cellcode import ABSENT, FAILING_CHARS, LOOKS
+from hud.core.text import storable
+from hud.models import AlertRule, AlertSpan, Branch, BranchCommit, Cell, Failure
+from hud.queries.alert_rows import CountedJob, JobTable, TrunkRow, TrunkRows
+
+ALL_JOBS = "*"
+"""The job of a mass failure's spans."""
+MOST_JOBS_NAMED = 500
+_UNDECIDED = frozenset(
+    char for char, look in LOOKS.items() if look.state in (State.PENDING, State.QUEUED, State.CANCELLED)
+)
+
+
+@dataclass(slots=True)
+class Dirty:
+    """What changed on a branch: positions by the job's column."""
+
+    columns: dict[int, set[int]] = field(default_factory=lambda: defaultdict(set))
+
+    def positions(self) -> set[int]:
+        return set().union(*self.columns.values())
+
+
+@dataclass(slots=True)
+class Refreshed:
+    """Spans that were made or changed, and alerts of which one was taken away."""
+
+    spans: list[AlertSpan] = field(default_factory=list)
+    left: set[int] = field(default_factory=set)
+
+
+@dataclass(slots=True)
+class _Cause:
+    """What stands behind a span: signatures of its first and newest cause, and where it changed."""
+
+    signature: str = ""
+    cause: str = ""
+    line: str = ""
+    line_run: int | None = None
+    changes: list[int] = field(default_factory=list)
+    times: dict[int, datetime] = field(default_factory=dict)
+
+
+def may_matter(branch: Branch, dirty: Dirty, rows: TrunkRows) -> bool:
+    """Green and running cells away from any span change nothing: by far the most common case, one query."""
+    positions = dirty.positions()
+    low, high = min(positions), max(positions)
+    for row in rows.between(low, high):
+        touched = (row.char(c) for c, where in dirty.columns.items() if row.position in where)
+        if any(char in FAILING_CHARS or char == ABSENT for char in touched):
+            return True
+    near = Q(resolved=None) | Q(resolved__gte=low)
+    return AlertSpan.objects.filter(near, branch=branch, first_bad__lte=high).exists()
+
+
+def displaced_spans(branch: Branch) -> list[AlertSpan]:
+    """Return spans whose first bad commit is no longer where it was: the branch was rewritten below them."""
+    there = BranchCommit.objects.filter(
+        branch=OuterRef("branch"), position=OuterRef("first_bad"), commit__sha=OuterRef("first_bad_sha")
+    )
+    return list(AlertSpan.objects.filter(~Exists(there), branch=branch))
+
+
+class Scan:
+    """Finds spans of one branch again."""
+
+    def __init__(self, branch: Branch, rows: TrunkRows, table: JobTable) -> None:
+        self._branch = branch
+        self._rows = rows
+        self._table = table
+        self._now = timezone.now()
+
+    def refresh(self, rule: AlertRule, dirty: Dirty) -> Refreshed:
+        """Find the rule's spans around what changed. Safe to repeat."""
+        spec, found = spec_of(rule.spec), Refreshed()
+        counted = self._table.counted(spec)
+        if spec.kind == MASS_FAILURE:
+            self._refresh_mass(rule, spec, list(counted.values()), dirty.positions(), found)
+        elif spec.kind == BROKEN_STREAK:
+            for job in counted.values():
+                positions = set().union(*(dirty.columns[c] for c in job.columns if c in dirty.columns))
+                if positions:
+                    self._refresh_job(rule, spec, job, positions, found)
+        return found
+
+    # ── One job, or one group of them ────────────────────────────────────────────────────────────────────────────────
+    def _refresh_job(
+        self, rule: AlertRule, spec: RuleSpec, job: CountedJob, positions: set[int], found: Refreshed
+    ) -> None:
+        def word(row: TrunkRow) -> Word:
+            return _word(merge_shards(spec.counted_state(row.char(c)) for c in job.columns))
+
+        region = self._region(word, min(positions), max(positions), spec.resolve_after)
+        by_position = {row.position: row for row in region}
+        spans = find_spans(((r.position, word(r)) for r in region), spec.threshold, spec.resolve_after)
+        old = self._stored(rule, job.key, region)
+        for span, row in _paired(spans, old):
+            row = row or AlertSpan(rule=rule, branch=self._branch, job=job.key)
+            cause = self._cause_of(span, by_position, spec, job)
+            self._write(row, span, by_position, cause, job, found)
+        self._drop(old, found)
+
+    def _region(self, word: Callable[[TrunkRow], Word], low: int, high: int, greens: int) -> list[TrunkRow]:
+        """Return the rows from the greens below `low` to the greens above `high`, oldest first."""
+        below = _until_green(self._rows.down(low), word, greens)
+        above = _until_green(self._rows.up(high), word, greens)
+        return [*reversed(below), *self._rows.between(low, high), *above]
+
+    def _stored(self, rule: AlertRule, key: str, region: list[TrunkRow]) -> dict[int, AlertSpan]:
+        if not region:
+            return {}
+        low, high = region[0].position, region[-1].position
+        near = Q(resolved=None) | Q(resolved__gte=low)
+        rows = AlertSpan.objects.filter(near, rule=rule, branch=self._branch, job=key, first_bad__lte=high)
+        return {row.first_bad: row for row in rows.filter(Q(last_bad__gte=low))}
+
+    def _cause_of(self, span: Span, rows: Mapping[int, TrunkRow], spec: RuleSpec, job: CountedJob) -> _Cause:
+        """Read the causes of the red cells, in the order of the branch."""
+        wanted = {rows[p].commit_id: p for p in (*span.failing, *([span.resolved_at] if span.resolved_at else []))}
+        cells = list(
+            Cell.objects.filter(commit_id__in=wanted, job_id__in=job.job_ids)
+            .order_by("job_id")
+            .values_list("commit_id", "state", "verdict", "run_id", "run__external_id", "run__completed_at")
+        )
+        red = [c for c in cells if c[1] in FAILING and (not c[2] or c[2] in spec.counts)]
+        failures = {f.run_id: f for f in Failure.objects.filter(run_id__in=[c[3] for c in red], rank=0)}
+        facts: dict[int, list[tuple[TrunkCell, Failure | None, int | None]]] = defaultdict(list)
+        cause = _Cause()
+        for commit_id, state, _, run_id, external_id, completed_at in cells:
+            if completed_at:
+                position = wanted[commit_id]
+                cause.times[position] = max(completed_at, cause.times.get(position, completed_at))
+            if any(c[0] == commit_id and c[3] == run_id for c in red):
+                failure = failures.get(run_id or 0)
+                facts[wanted[commit_id]].append((_trunk_cell(state, failure, job.key), failure, external_id))
+        return _read_causes(cause, [(p, facts[p]) for p in span.failing if p in facts])
+
+    # ── All jobs together ────────────────────────────────────────────────────────────────────────────────────────────
+    def _refresh_mass(
+        self, rule: AlertRule, spec: RuleSpec, jobs: list[CountedJob], positions: set[int], found: Refreshed
+    ) -> None:
+        column_names = {c: job.key for job in jobs for c in job.columns}
+        counted = {char: spec.counted_state(char) for char in LOOKS}
+
+        def states(row: TrunkRow) -> tuple[set[str], set[str], int]:
+            red, green, undecided = set(), set(), set()
+            for column, char in enumerate(row.cells):
+                name = column_names.get(column)
+                if name is None:
+                    continue
+                if counted[char] in FAILING:
+                    red.add(name)
+                elif counted[char] is State.SUCCESS:
+                    green.add(name)
+                elif char in _UNDECIDED:
+                    undecided.add(name)
+            return red, green - red, len(undecided - red - green)
+
+        def word(row: TrunkRow) -> Word:
+            return mass_word(*states(row), at_least=spec.min_jobs)
+
+        touched = list(self._rows.between(min(positions), max(positions)))
+        old_exists = AlertSpan.objects.filter(
+            Q(resolved=None) | Q(resolved__gte=min(positions)),
+            rule=rule,
+            branch=self._branch,
+            first_bad__lte=max(positions),
+        ).exists()
+        if not old_exists and not any(word(row) for row in touched):
+            return
+        region = self._region(word, min(positions), max(positions), spec.resolve_after)
+        by_position = {row.position: row for row in region}
+        spans = find_spans(((r.position, word(r)) for r in region), spec.threshold, spec.resolve_after)
+        old = self._stored(rule, ALL_JOBS, region)
+        shown = {job.key: job.shown for job in jobs}
+        for span, row in _paired(spans, old):
+            row = row or AlertSpan(rule=rule, branch=self._branch, job=ALL_JOBS)
+            red = sorted(states(by_position[span.last_bad])[0])
+            row.jobs = [shown[key] for key in red][:MOST_JOBS_NAMED]
+            everything = CountedJob(ALL_JOBS, "", "", tuple(column_names), ())
+            cause = _Cause(times=self._times(span, by_position))
+            self._write(row, span, by_position, cause, everything, found)
+        self._drop(old, found)
+
+    def _times(self, span: Span, rows: Mapping[int, TrunkRow]) -> dict[int, datetime]:
+        """Return when the newest run of the commits that opened and ended a mass failure completed."""
+        wanted = {rows[p].commit_id: p for p in (span.opened_at, span.resolved_at) if p is not None}
+        times: dict[int, datetime] = {}
+        cells = Cell.objects.filter(commit_id__in=wanted, state__in=[*FAILING, State.SUCCESS])
+        for commit_id, at in cells.values_list("commit_id", "run__completed_at"):
+            if at:
+                times[wanted[commit_id]] = max(at, times.get(wanted[commit_id], at))
+        return times
+
+    # ── Rows ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+    def _write(
+        self,
+        row: AlertSpan,
+        span: Span,
+        rows: Mapping[int, TrunkRow],
+        cause: _Cause,
+        job: CountedJob,
+        found: Refreshed,
+    ) -> None:
+        resolved = span.resolved_at
+        values: dict[str, object] = {
+            "first_bad": span.first_bad,
+            "first_bad_sha": rows[span.first_bad].sha,
+            "opened": span.opened_at,
+            "opened_sha": rows[span.opened_at].sha,
+            "opened_at": cause.times.get(span.opened_at) or row.opened_at or self._now,
+            "last_bad": span.last_bad,
+            "last_good": span.last_good,
+            "last_good_sha": rows[span.last_good].sha if span.last_good is not None else "",
+            "resolved": resolved,
+            "resolved_sha": rows[resolved].sha if resolved is not None else "",
+            "resolved_at": None if resolved is None else cause.times.get(resolved) or row.resolved_at or self._now,
+            "length": len(span.failing),
+            "shown": storable(job.shown, 800),
+            "group": storable(job.group, 300),
+            "job_id": job.job_ids[0] if job.job_ids else None,
+            "signature": cause.signature,
+            "cause": cause.cause,
+            "line": storable(cause.line, 2000),
+            "line_run": cause.line_run,
+            "changes": cause.changes,
+        }
+        changed = row.pk is None or any(getattr(row, name) != value for name, value in values.items())
+        jobs_before = row.jobs
+        for name, value in values.items():
+            setattr(row, name, value)
+        if changed or jobs_before != row.jobs or job.key == ALL_JOBS:
+            row.save()
+            found.spans.append(row)
+
+    def _drop(self, rows: Mapping[int, AlertSpan], found: Refreshed) -> None:
+        for row in rows.values():
+            if row.alert_id:
+                found.left.add(row.alert_id)
+            row.delete()
+
+
+def _word(state: State) -> Word:
+    return state is not State.SUCCESS if state in FAILING or state is State.SUCCESS else None
+
+
+def _until_green(rows: Iterable[TrunkRow], word: Callable[[TrunkRow], Word], greens: int) -> list[TrunkRow]:
+    found, seen = [], 0
+    for row in rows:
+        found.append(row)
+        said = word(row)
+        if said is not None:
+            seen = 0 if said else seen + 1
+        if seen >= greens:
+            break
+    return found
+
+
+def _paired(spans: list[Span], old: dict[int, AlertSpan]) -> list[tuple[Span, AlertSpan | None]]:
+    """Give each span the row that it had, or one that it took over: what was the same alert stays it.
+
+    Rows that found a span are taken out of `old`.
+    """
+    pairs = [(span, old.pop(span.first_bad, None)) for span in spans]
+    paired = []
+    for span, row in pairs:
+        if row is None:
+            end = span.resolved_at if span.resolved_at is not None else span.last_bad
+            over = [r for r in old.values() if r.first_bad <= end and r.last_bad >= span.first_bad]
+            row = old.pop(over[0].first_bad) if over else None
+        paired.append((span, row))
+    # A row moves its first bad commit: those that move must not meet on the way.
+    return sorted(paired, key=lambda pair: (pair[1] is None, pair[0].first_bad))
+
+
+def _trunk_cell(state: str, failure: Failure | None, job: str) -> TrunkCell:
+    return TrunkCell(
+        state=state,
+        flaky=False,
+        category=failure.category if failure else None,
+        signature=failure.signature if failure else None,
+        generic=failure.generic if failure else False,
+        job=job,
+    )
+
+
+def _read_causes(cause: _Cause, cells: list[tuple[int, list[tuple[TrunkCell, Failure | None, int | None]]]]) -> _Cause:
+    """Find the first and the newest signature, and where they changed. Of several shards the known cause speaks."""
+    chosen: list[tuple[int, TrunkCell, Failure | None, int | None]] = []
+    now = ""
+    for position, shards in cells:
+        telling = [s for s in shards if s[0].signature and not s[0].generic]
+        best = next((s for s in telling if s[0].signature == now), (telling or shards)[0])
+        chosen.append((position, *best))
+        now = best[0].signature or now if telling else now
+    changed = cause_changes([cell for _, cell, _, _ in chosen])
+    cause.changes = [chosen[i][0] for i in changed]
+    telling = [c for c in chosen if c[1].signature and not c[1].generic]
+    if cells and chosen[0][1].signature and not chosen[0][1].generic:
+        cause.signature = chosen[0][1].signature or ""
+    if telling:
+        start = chosen[changed[-1]] if changed else telling[0]
+        _, cell, failure, run = start
+        cause.cause, cause.line, cause.line_run = cell.signature or "", failure.line if failure else "", run
+    return cause

@@ -1,0 +1,374 @@
+"""Alerts from spans: raised, joined, changed, resolved, opened again, each with its line in the timeline, and told.
+
+Called by ingest in its transaction, with what changed; the sweep calls `look_after_alerts` for what only time brings
+(repeats, silences that end). Running any of it twice changes nothing.
+"""
+
+import logging
+from collections import defaultdict
+from collections.abc import Iterable
+from datetime import datetime, timedelta
+
+from django.conf import settings
+from django.db import transaction
+from django.db.models import Q
+from django.utils import timezone
+
+from hud.core.alerts.rules import MASS_FAILURE, RuleSpec, spec_of
+from hud.core.alerts.spans import is_inhibited
+from hud.core.alerts.telling import goes_on
+from hud.core.alerts.words import commits, listed, reason_of, title_of
+from hud.core.text import storable
+from hud.models import Alert, AlertEvent, AlertRule, AlertSpan, Branch, BranchCommit, Job
+from hud.queries.alert_rows import JobTable, TrunkRows
+from hud.services.alert_rules import rules_of
+from hud.services.alert_spans import Dirty, Refreshed, Scan, displaced_spans, may_matter
+from hud.services.batch import Batch
+from hud.services.silences import break_silences
+from hud.services.telling import tell
+
+logger = logging.getLogger(__name__)
+
+FLAPPING = 3
+"""An alert that fires for so many times in a row is said to flap."""
+_MOST_JOBS = 500
+
+
+def evaluate_alerts(batch: Batch) -> None:
+    """Bring the alerts of the tracked branches that show changed cells up to date."""
+    for branch in _branches(batch):
+        _evaluate_branch(
+            branch, _dirty_on(branch, batch.dirty_streaks), rewritten=branch.id in batch.rearranged_branches
+        )
+
+
+@transaction.atomic
+def evaluate_from_scratch(branch: Branch, rule: AlertRule | None = None) -> None:
+    """Look at every row again, for one rule or all: after a rule changed. Ends as if it had always been so."""
+    rules = [rule] if rule else rules_of(branch.repository)
+    table = JobTable(branch.repository_id)
+    ends = BranchCommit.objects.filter(branch=branch).order_by("position").values_list("position", flat=True)
+    low, high = ends.first(), ends.last()
+    if low is None or high is None:
+        return
+    scan = Scan(branch, TrunkRows(branch, low, high), table)
+    dirty = Dirty()
+    for column in Job.objects.filter(repository_id=branch.repository_id).values_list("column", flat=True):
+        dirty.columns[column].update((low, high))
+    for one in _in_order(rules):
+        if one.enabled and _is_about(one, branch):
+            _update_alerts(one, branch, scan.refresh(one, dirty))
+        else:
+            _end_all(one, branch)
+
+
+def _branches(batch: Batch) -> list[Branch]:
+    commits_ = {commit_id for commit_id, _ in batch.dirty_streaks}
+    shown = Q(rows__commit_id__in=commits_) | Q(id__in=batch.rearranged_branches)
+    found = Branch.objects.filter(shown, tracked=True, repository=batch.repository) if commits_ else []
+    return list({branch.id: branch for branch in found}.values())
+
+
+def _dirty_on(branch: Branch, cells: Iterable[tuple[int, int]]) -> Dirty:
+    jobs: dict[int, set[int]] = defaultdict(set)
+    for commit_id, job_id in cells:
+        jobs[commit_id].add(job_id)
+    columns = dict(Job.objects.filter(id__in=set().union(*jobs.values())).values_list("id", "column"))
+    dirty = Dirty()
+    places = BranchCommit.objects.filter(branch=branch, commit_id__in=jobs)
+    for commit_id, position in places.values_list("commit_id", "position"):
+        for job_id in jobs[commit_id]:
+            if job_id in columns:
+                dirty.columns[columns[job_id]].add(position)
+    return dirty
+
+
+def _evaluate_branch(branch: Branch, dirty: Dirty, *, rewritten: bool) -> None:
+    displaced = displaced_spans(branch) if rewritten else []
+    if not dirty.columns and not displaced:
+        return
+    positions = dirty.positions() if dirty.columns else {span.first_bad for span in displaced}
+    rows = TrunkRows(branch, min(positions), max(positions))
+    if not displaced and not may_matter(branch, dirty, rows):
+        return
+    table = JobTable(branch.repository_id)
+    scan = Scan(branch, rows, table)
+    for rule in _in_order(rules_of(branch.repository)):
+        if rule.enabled and _is_about(rule, branch):
+            found = scan.refresh(rule, dirty) if dirty.columns else Refreshed()
+            _forget_displaced(rule, displaced, found)
+            _update_alerts(rule, branch, found)
+
+
+def _forget_displaced(rule: AlertRule, displaced: list[AlertSpan], found: Refreshed) -> None:
+    """Spans on rows that are no longer there were not found again: take them away."""
+    still = {span.pk for span in displaced_spans(displaced[0].branch)} if displaced else set()
+    for span in displaced:
+        if span.rule_id == rule.pk and span.pk in still:
+            found.left.update([span.alert_id] if span.alert_id else [])
+            AlertSpan.objects.filter(pk=span.pk).delete()
+
+
+def _in_order(rules: Iterable[AlertRule]) -> list[AlertRule]:
+    """Mass failures first: what lies under them must know."""
+    return sorted(rules, key=lambda rule: (rule.spec.get("kind") != MASS_FAILURE, rule.pk))
+
+
+def _is_about(rule: AlertRule, branch: Branch) -> bool:
+    return branch.name == (rule.spec.get("branch") or branch.repository.default_branch)
+
+
+def _end_all(rule: AlertRule, branch: Branch) -> None:
+    """A rule that was switched off holds nothing open."""
+    spans = AlertSpan.objects.filter(rule=rule, branch=branch)
+    found = Refreshed(left=set(spans.exclude(alert=None).filter(resolved=None).values_list("alert_id", flat=True)))
+    spans.filter(resolved=None).delete()
+    _update_alerts(rule, branch, found)
+
+
+# ── Alerts ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+def _update_alerts(rule: AlertRule, branch: Branch, found: Refreshed) -> None:
+    if not found.spans and not found.left:
+        return
+    spec = spec_of(rule.spec)
+    touched = set(found.left)
+    # A span that ended long ago must find its alert before one that came after it: oldest first.
+    for span in sorted(found.spans, key=lambda s: (s.opened, s.job)):
+        alert = _alert_for(rule, spec, branch, span)
+        touched.add(alert.pk)
+    touched |= _join_causes(rule, branch, found.spans)
+    mass_changed = False
+    for alert in Alert.objects.select_for_update().filter(pk__in=touched).order_by("pk"):
+        alert.branch = branch
+        before = alert.state
+        _refresh_alert(alert, spec)
+        mass_changed |= spec.kind == MASS_FAILURE and alert.state != before
+    if mass_changed:
+        _look_below(branch)
+
+
+def _alert_for(rule: AlertRule, spec: RuleSpec, branch: Branch, span: AlertSpan) -> Alert:
+    """Return the alert of a span: its own, that of the same cause, one that goes on, or a new one."""
+    if span.alert_id:
+        return Alert.objects.get(pk=span.alert_id)
+    alert = _of_same_cause(rule, branch, span) or _that_goes_on(rule, branch, span)
+    if alert is None:
+        alert = Alert.objects.create(
+            rule=rule, branch=branch, kind=spec.kind, priority=spec.priority, team=spec.team, title="", reason=""
+        )
+    span.alert, span.episode = alert, alert.episode
+    AlertSpan.objects.filter(pk=span.pk).update(alert=alert, episode=alert.episode)
+    return alert
+
+
+def _of_same_cause(rule: AlertRule, branch: Branch, span: AlertSpan) -> Alert | None:
+    if not span.signature:
+        return None
+    mates = AlertSpan.objects.filter(
+        rule=rule, branch=branch, first_bad=span.first_bad, signature=span.signature, alert__merged_into=None
+    ).exclude(alert=None)
+    mate = mates.select_related("alert").order_by("alert_id").first()
+    return mate.alert if mate else None
+
+
+def _that_goes_on(rule: AlertRule, branch: Branch, span: AlertSpan) -> Alert | None:
+    """Return the job's last alert if it ended within the window; its episode grows."""
+    alert = (
+        Alert.objects.select_for_update()
+        .filter(rule=rule, branch=branch, job_keys__contains=[span.job], merged_into=None)
+        .exclude(state=Alert.State.FIRING)
+        .order_by("-id")
+        .first()
+    )
+    if alert is None or ((alert.last_bad_position or 0) >= span.first_bad and not alert.withdrawn):
+        return None
+    now = timezone.now()
+    by_data = (span.opened_at - alert.resolved_at).total_seconds() if alert.resolved_at else 0.0
+    by_clock = (now - (alert.ended_seen_at or now)).total_seconds()
+    if not goes_on(since_by_data_s=by_data, since_by_clock_s=by_clock, window_s=settings.ALERT_REOPEN_S):
+        return None
+    if not alert.withdrawn:
+        alert.episode += 1
+    alert.withdrawn = False
+    alert.save(update_fields=["episode", "withdrawn"])
+    return alert
+
+
+def _join_causes(rule: AlertRule, branch: Branch, spans: Iterable[AlertSpan]) -> set[int]:
+    """A cause may become known after its alerts were raised: join them to the oldest. Returns the alerts touched."""
+    touched: set[int] = set()
+    for first_bad, signature in sorted({(s.first_bad, s.signature) for s in spans if s.signature}):
+        mates = AlertSpan.objects.filter(rule=rule, branch=branch, first_bad=first_bad, signature=signature)
+        ids = sorted(set(mates.exclude(alert=None).values_list("alert_id", flat=True)))
+        if len(ids) < 2:
+            continue
+        keeper = Alert.objects.get(pk=ids[0])
+        for alert in Alert.objects.select_for_update().filter(pk__in=ids[1:]):
+            alert.spans.filter(first_bad=first_bad, signature=signature).update(alert=keeper, episode=keeper.episode)
+            if not alert.spans.exists():
+                alert.merged_into = keeper
+                alert.save(update_fields=["merged_into"])
+                _note(alert, "merged", f"It has the cause of alert {keeper.pk}, which goes on for both.")
+        touched.update(ids)
+    return touched
+
+
+def _refresh_alert(alert: Alert, spec: RuleSpec) -> None:
+    """Bring an alert in line with its spans, write what is new into its timeline, and tell."""
+    spans = list(alert.spans.order_by("first_bad", "job"))
+    current = [s for s in spans if s.resolved is None] or [s for s in spans if s.episode == alert.episode] or spans[-1:]
+    before = (alert.state, alert.pk and list(alert.job_keys), alert.changes, alert.told_episode)
+    was_new, was_episode = not alert.title, _told_of_episode(alert)
+    _summarise(alert, spec, current)
+    alert.state = _state(alert, spec, current)
+    _time(alert, current)
+    alert.save()
+    _write_timeline(alert, before[0], before[1] or [], before[2], new=was_new, reopened=alert.episode > was_episode)
+    _inhibit(alert)
+    tell(alert)
+
+
+def _told_of_episode(alert: Alert) -> int:
+    """Return the newest episode that the timeline knows."""
+    event = alert.events.filter(kind__in=["raised", "reopened"]).order_by("-id").first()
+    return int(event.data.get("episode", 1)) if event else 0
+
+
+def _state(alert: Alert, spec: RuleSpec, current: list[AlertSpan]) -> str:
+    if not any(s.resolved is None for s in current) or alert.merged_into_id:
+        return str(Alert.State.RESOLVED)
+    count = len(alert.jobs)
+    inside = spec.min_jobs <= count and (not spec.max_jobs or count <= spec.max_jobs)
+    return str(Alert.State.FIRING if inside or spec.kind == MASS_FAILURE else Alert.State.PENDING)
+
+
+def _summarise(alert: Alert, spec: RuleSpec, current: list[AlertSpan]) -> None:
+    """Put what the spans say into the alert's row. Without any span it never was."""
+    if not current:
+        alert.withdrawn = not alert.merged_into_id
+        return
+    first = min(current, key=lambda s: s.first_bad)
+    shown = first.jobs if spec.kind == MASS_FAILURE else sorted({s.shown for s in current})
+    alert.jobs = shown[:_MOST_JOBS]
+    alert.job_keys = sorted({*alert.job_keys, *(s.job for s in current)})[:_MOST_JOBS]
+    alert.groups = sorted({s.group for s in current if s.group})
+    alert.job_id = first.job_id
+    alert.first_bad, alert.first_bad_position = first.first_bad_sha, first.first_bad
+    alert.last_good, alert.last_good_position = first.last_good_sha, first.last_good
+    alert.opened_at_sha = min(current, key=lambda s: s.opened).opened_sha
+    alert.last_bad_position = max(s.last_bad for s in current)
+    alert.length = max(s.length for s in current)
+    newest = max(current, key=lambda s: (s.changes[-1] if s.changes else s.first_bad, s.pk))
+    alert.signature = newest.cause or next((s.cause for s in current if s.cause), "")
+    alert.line, alert.line_run = storable(newest.line, 2000), newest.line_run
+    alert.changes = len({p for s in current for p in s.changes})
+    alert.priority, alert.team, alert.kind = spec.priority, spec.team, spec.kind
+    alert.title = title_of(spec, alert.jobs, failing_commits=alert.length, branch=alert.branch.name)
+    alert.reason = reason_of(spec, jobs=len(alert.jobs), failing_commits=alert.length)
+
+
+def _time(alert: Alert, current: list[AlertSpan]) -> None:
+    now = timezone.now()
+    if current:
+        alert.occurred_at = min(s.opened_at for s in current)
+    if alert.state != Alert.State.RESOLVED:
+        alert.resolved_at, alert.ended_seen_at, alert.resolved_at_sha = None, None, ""
+        return
+    ends = [(s.resolved or 0, s.resolved_at, s.resolved_sha) for s in current if s.resolved is not None]
+    last = max(ends, default=(0, None, ""))
+    alert.resolved_at, alert.resolved_at_sha = last[1] or alert.resolved_at or now, last[2]
+    alert.ended_seen_at = alert.ended_seen_at or now
+
+
+def _write_timeline(alert: Alert, state: str, jobs: list[str], changes: int, *, new: bool, reopened: bool) -> None:
+    """Note what is new since the alert was last looked at."""
+    data = {"episode": alert.episode, "first_bad": alert.first_bad, "signature": alert.signature}
+    joined = sorted(set(alert.job_keys) - set(jobs))
+    if new or (reopened and alert.episode == 1):
+        _note(alert, "raised", f"{alert.title}. {alert.reason}", data, at=alert.occurred_at)
+    elif reopened:
+        _end_acknowledgement(alert)
+        flaps = f" It has fired {alert.episode} times: it flaps." if alert.episode >= FLAPPING else ""
+        _note(alert, "reopened", f"Broken again by {alert.first_bad[:10]}.{flaps}", data)
+    else:
+        if joined:
+            _note(alert, "joined", f"{listed(joined)} broke by the same cause.", {"jobs": joined})
+        if alert.changes > changes:
+            _note(alert, "changed", f"Same red, new cause: {alert.line or alert.signature}", data)
+            break_silences(alert)
+    if alert.state == Alert.State.RESOLVED and (state != alert.state or new or reopened):
+        _note_end(alert)
+    elif alert.state == Alert.State.FIRING and state == Alert.State.RESOLVED and not reopened and not new:
+        _note(alert, "reopened", "Later results show that it was never mended.", data)
+
+
+def _note_end(alert: Alert) -> None:
+    _end_acknowledgement(alert)
+    if alert.merged_into_id:
+        return
+    words = f"Green again at {alert.resolved_at_sha[:10]} after {commits(alert.length)}."
+    if alert.withdrawn:
+        words = "Withdrawn: later results show no failure of this length."
+    elif not alert.resolved_at_sha:
+        words = "Ended: its rule looks at it no more."
+    _note(alert, "resolved", words, {"sha": alert.resolved_at_sha}, at=alert.resolved_at)
+
+
+def _end_acknowledgement(alert: Alert) -> None:
+    alert.acknowledgements.filter(ended_at=None).update(ended_at=timezone.now())
+
+
+def _note(
+    alert: Alert, kind: str, text: str, data: dict[str, object] | None = None, *, at: datetime | None = None
+) -> None:
+    """Write a line of the timeline. `at`: when it happened by the times of the runs, if that is another time."""
+    told = dict(data or {})
+    if at:
+        told["happened_at"] = at.isoformat()
+    AlertEvent.objects.create(alert=alert, kind=kind, text=storable(text, 4000), data=told)
+
+
+# ── Inhibition ───────────────────────────────────────────────────────────────────────────────────────────────────────
+def _inhibit(alert: Alert) -> None:
+    """Note which mass failure an alert lies under."""
+    above = None
+    if alert.kind != MASS_FAILURE and alert.state == Alert.State.FIRING and alert.first_bad_position is not None:
+        fires = Alert.objects.filter(branch_id=alert.branch_id, kind=MASS_FAILURE, state=Alert.State.FIRING)
+        above = next(
+            (
+                m
+                for m in fires.order_by("id")
+                if m.first_bad_position is not None and is_inhibited(alert.first_bad_position, [m.first_bad_position])
+            ),
+            None,
+        )
+    if alert.state != Alert.State.FIRING:
+        return
+    if alert.inhibited_by_id != (above.pk if above else None):
+        alert.inhibited_by = above
+        alert.save(update_fields=["inhibited_by"])
+        words = f"Under the mass failure of alert {above.pk}." if above else "No longer under a mass failure."
+        _note(alert, "inhibited" if above else "uninhibited", words)
+
+
+def _look_below(branch: Branch) -> None:
+    """A mass failure began or ended: the alerts that may lie under it are looked at again."""
+    below = Alert.objects.select_for_update().filter(branch=branch, state=Alert.State.FIRING)
+    for alert in below.exclude(kind=MASS_FAILURE).order_by("pk"):
+        _inhibit(alert)
+        tell(alert)
+
+
+# ── Time ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
+def look_after_alerts() -> int:
+    """Tell what only the passing of time makes due. Returns how many alerts were looked at."""
+    due = timezone.now() - timedelta(seconds=1)
+    open_ids = list(
+        Alert.objects.filter(state=Alert.State.FIRING, seen_at__lte=due).order_by("pk").values_list("pk", flat=True)
+    )
+    for pk in open_ids:
+        with transaction.atomic():
+            alert = Alert.objects.select_for_update(skip_locked=True).filter(pk=pk).first()
+            if alert is not None:
+                tell(alert)
+    return len(open_ids)

@@ -1,0 +1,128 @@
+"""The outbox: messages written with the change that they tell of, so that none is lost and none is told twice."""
+
+import logging
+from collections.abc import Iterable
+from datetime import timedelta
+from functools import partial
+from typing import Any
+
+from celery import current_app
+from django.conf import settings
+from django.db import transaction
+from django.db.models import Exists, OuterRef, Q
+from django.urls import reverse
+from django.utils import timezone
+from kombu.exceptions import OperationalError
+
+from hud.core.alerts.rules import spec_of
+from hud.core.alerts.telling import Message
+from hud.models import Alert, AlertEvent, OutboxMessage, Target
+
+logger = logging.getLogger(__name__)
+
+DELIVER = "hud.tasks.notify_target"
+"""The task that sends what waits for a target."""
+
+
+def targets_of(alert: Alert) -> list[Target]:
+    """Return who is told of an alert: the rule's targets, or else all that take its team's alerts."""
+    chosen = set(spec_of(alert.rule.spec).targets)
+    repository = Q(repository=None) | Q(repository_id=alert.branch.repository_id)
+    targets = Target.objects.filter(repository, enabled=True)
+    if chosen:
+        return list(targets.filter(pk__in=chosen))
+    return [t for t in targets if not t.teams or alert.team in t.teams]
+
+
+def enqueue(alert: Alert, message: Message, event: AlertEvent, targets: Iterable[Target]) -> None:
+    """Write one message for each target; they are sent after the commit."""
+    due_at = timezone.now()
+    if message in (Message.RAISED, Message.REOPENED):
+        due_at += timedelta(seconds=settings.ALERT_GROUP_WAIT_S)
+    for target in targets:
+        OutboxMessage.objects.create(
+            key=f"alert-{alert.pk}-{event.pk}-{target.pk}",
+            target=target,
+            alert=alert,
+            kind=message.value,
+            payload=payload_of(alert, message),
+            due_at=due_at,
+        )
+        transaction.on_commit(partial(wake, target.pk))
+
+
+def enqueue_test(target: Target, *, who: str) -> OutboxMessage:
+    """Write a message that only tries whether the target can be reached."""
+    stamp = timezone.now()
+    message = OutboxMessage.objects.create(
+        key=f"test-{target.pk}-{stamp.timestamp():.6f}",
+        target=target,
+        kind="test",
+        payload={"kind": "test", "title": "Test message from HUD", "text": f"{who} pressed the test button."},
+    )
+    transaction.on_commit(partial(wake, target.pk))
+    return message
+
+
+def wake(target_id: int) -> None:
+    """Have a worker send what waits for the target. If the broker is down, the sweep does it later."""
+    try:
+        current_app.send_task(DELIVER, (target_id,), retry=False)
+    except OperationalError as error:
+        logger.warning("the broker did not take a message, the sweep will find it: %s", error)
+
+
+def waiting_for(target_id: int, *, within_s: float = 0.0) -> OutboxMessage | None:
+    """Return the next message that is due for the target. Of one alert the older goes first."""
+    until = timezone.now() + timedelta(seconds=within_s)
+    older = OutboxMessage.objects.filter(
+        target=OuterRef("target"), alert=OuterRef("alert"), state=OutboxMessage.State.WAITING, pk__lt=OuterRef("pk")
+    )
+    due = OutboxMessage.objects.filter(target_id=target_id, state=OutboxMessage.State.WAITING, due_at__lte=until)
+    return due.filter(~Exists(older)).order_by("id").first()
+
+
+def due_targets() -> list[int]:
+    """Return the targets for which something is due."""
+    waiting = OutboxMessage.objects.filter(state=OutboxMessage.State.WAITING, due_at__lte=timezone.now())
+    return sorted(set(waiting.values_list("target_id", flat=True)))
+
+
+def payload_of(alert: Alert, message: Message) -> dict[str, Any]:
+    """Return what a target gets to know."""
+    address = settings.PUBLIC_URL.rstrip("/") + reverse("alert", args=[alert.pk])
+    spec = spec_of(alert.rule.spec)
+    return {
+        "kind": message.value,
+        "id": alert.pk,
+        "state": alert.state,
+        "priority": alert.priority,
+        "team": alert.team,
+        "rule": alert.rule.name,
+        "repository": alert.branch.repository.full_name,
+        "branch": alert.branch.name,
+        "title": alert.title,
+        "reason": alert.reason,
+        "description": spec.description,
+        "occurred_at": alert.occurred_at.isoformat() if alert.occurred_at else None,
+        "resolved_at": alert.resolved_at.isoformat() if alert.resolved_at else None,
+        "first_bad": alert.first_bad,
+        "last_good": alert.last_good,
+        "jobs": alert.jobs[:50],
+        "signature": alert.signature,
+        "failure_line": alert.line[:1000],
+        "episode": alert.episode,
+        "runbook": spec.runbook_url,
+        "dashboard": spec.dashboard_url or dashboard_of(alert),
+        "url": address,
+        "silence_url": f"{address}#silence",
+    }
+
+
+def dashboard_of(alert: Alert) -> str:
+    """Return the history page of the alert's job, or its branch's grid."""
+    repository = alert.branch.repository
+    root = settings.PUBLIC_URL.rstrip("/")
+    if alert.job_id and len(alert.jobs) == 1:
+        return root + reverse("job", args=[repository.owner, repository.name, alert.job_id])
+    return root + reverse("grid", args=[repository.owner, repository.name, alert.branch.name])
