@@ -10,3 +10,8 @@ def pull_numbers_of(repository: Repository, commit: Commit) -> list[int]:
     heads = PullRequest.objects.filter(repository=repository, head_shas__contains=[commit.sha])
     found = set(heads.values_list("number", flat=True))
     return sorted(found | ({commit.pull_number} if commit.pull_number else set()))
+
+
+def newest_pulls(repository: Repository, most: int = 20) -> list[PullRequest]:
+    """Return the pull requests with the highest numbers."""
+    return list(PullRequest.objects.filter(repository=repository).order_by("-number")[:most])

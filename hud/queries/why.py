@@ -6,6 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 
+from django.db.models import QuerySet
+
 from hud.core.cell import FAILING, Detail, State, state_of
 from hud.models import BranchCommit, Cell, Commit, Job, Label, Repository, Run, Verdict
 from hud.queries.grid import repository_jobs
@@ -67,14 +69,23 @@ class Why:
 
 def why_at(repository: Repository, sha: str, column: int) -> Why | None:
     """Return the reasons of a cell, or None where there is none. A fixed number of statements."""
-    cell = (
-        Cell.objects.select_related("commit", "job__workflow", "run")
-        .defer("run__steps", "commit__cells")
-        .filter(commit__repository=repository, commit__sha=sha, job__column=column, job__repository=repository)
-        .first()
-    )
-    if cell is None:
-        return None
+    named = {"commit__repository": repository, "commit__sha": sha}
+    cell = _cells().filter(**named, job__column=column, job__repository=repository).first()
+    return _why(repository, cell) if cell else None
+
+
+def why_of_job(repository: Repository, commit: Commit, job_id: int) -> Why | None:
+    """Return the reasons of the job's cell on the commit, or None where there is none."""
+    cell = _cells().filter(commit=commit, job_id=job_id, job__repository=repository).first()
+    return _why(repository, cell) if cell else None
+
+
+def _cells() -> QuerySet[Cell]:
+    return Cell.objects.select_related("commit", "job__workflow", "run").defer("run__steps", "commit__cells")
+
+
+def _why(repository: Repository, cell: Cell) -> Why:
+    column = cell.job.column
     names = repository_jobs(repository.pk)
     on_trunk = BranchCommit.objects.filter(commit=cell.commit, branch__tracked=True).exists()
     words = tuple(Label.objects.filter(commit=cell.commit, job=cell.job).order_by("-pk"))

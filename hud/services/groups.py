@@ -1,18 +1,16 @@
 """Writes the rules that group a repository's jobs."""
 
 from collections.abc import Sequence
-from functools import partial
 
 from django.contrib.auth.base_user import AbstractBaseUser
 from django.contrib.auth.models import AnonymousUser
 from django.db import transaction
-from django.db.models import F
 
 from hud.core.grouprules import fingerprint
 from hud.core.groups import Rule
-from hud.models import Branch, GroupRule, Repository
+from hud.models import GroupRule, Repository
 from hud.services.audit import record
-from hud.services.live import publish_branch_changed
+from hud.services.live import tell_open_pages
 
 Person = AbstractBaseUser | AnonymousUser
 
@@ -40,7 +38,7 @@ def save_group_rules(*, who: Person, repository: Repository, rules: Sequence[Rul
     )
     what = "groups.changed" if rules else "groups.reset"
     record(who, what, repository.full_name, before=_told(before), after=_told(rules))
-    _tell_open_pages(repository)
+    tell_open_pages(repository)
     return True
 
 
@@ -52,10 +50,3 @@ def rules_of(repository: Repository) -> list[Rule]:
 
 def _told(rules: Sequence[Rule]) -> list[dict[str, str]]:
     return [{"pattern": rule.pattern, "group": rule.group} for rule in rules]
-
-
-def _tell_open_pages(repository: Repository) -> None:
-    branches = Branch.objects.filter(repository=repository, tracked=True)
-    branches.update(version=F("version") + 1)
-    for branch_id, version in branches.values_list("id", "version"):
-        transaction.on_commit(partial(publish_branch_changed, branch_id, version))

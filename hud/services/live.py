@@ -1,10 +1,14 @@
 """Tells open pages that a branch has changed."""
 
 import logging
-from functools import lru_cache
+from functools import lru_cache, partial
 
 import redis
 from django.conf import settings
+from django.db import transaction
+from django.db.models import F
+
+from hud.models import Branch, Repository
 
 logger = logging.getLogger(__name__)
 
@@ -25,3 +29,11 @@ def publish_branch_changed(branch_id: int, version: int) -> None:
         _client().publish(channel_of(branch_id), str(version))
     except redis.RedisError as error:
         logger.warning("open pages were not told of a change: %s", error)
+
+
+def tell_open_pages(repository: Repository) -> None:
+    """Tell all pages of the repository, once the running transaction is committed, that what they show has changed."""
+    branches = Branch.objects.filter(repository=repository, tracked=True)
+    branches.update(version=F("version") + 1)
+    for branch_id, version in branches.values_list("id", "version"):
+        transaction.on_commit(partial(publish_branch_changed, branch_id, version))

@@ -1,0 +1,69 @@
+"""The one sentence on top of a pull request's page, comment and check run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+GROUPS = ("yours", "unknown", "infra", "flaky", "broken_trunk", "unstable", "cancelled", "pending")
+"""In the order of the page: what asks most of the reader comes first."""
+
+TITLES = {
+    "yours": "Yours: fix or revert",
+    "unknown": "Unknown: somebody has to look",
+    "infra": "Infrastructure: rerun",
+    "flaky": "Flaky: not your change",
+    "broken_trunk": "Broken on trunk: not your change",
+    "unstable": "Unstable: nobody waits for these",
+    "cancelled": "Cancelled: no signal",
+    "pending": "Not done yet",
+}
+GROUP_OF = {
+    "regression": "yours",
+    "unknown": "unknown",
+    "infra": "infra",
+    "flaky": "flaky",
+    "broken_trunk": "broken_trunk",
+    "unstable": "unstable",
+    "cancelled": "cancelled",
+}
+
+
+# group -> what is said of one, of several; "{since}" is filled in.
+_PHRASES = {
+    "yours": ("is yours", "are yours"),
+    "unknown": ("is of unknown cause", "are of unknown cause"),
+    "broken_trunk": ("was broken on trunk{since}", "were broken on trunk{since}"),
+    "infra": ("needs a rerun", "need a rerun"),
+    "flaky": ("is flaky", "are flaky"),
+    "unstable": ("is of an unstable job", "are of unstable jobs"),
+    "cancelled": ("was cancelled", "were cancelled"),
+}
+
+
+def sentence(counts: Mapping[str, int], passed: int, since: str = "") -> str:
+    """Return "2 failures are yours, 1 was broken on trunk since 41f3c2a, 3 need a rerun."
+
+    `counts`: group -> jobs; `passed`: jobs that passed; `since`: the first commit of trunk that is known to have it.
+    """
+    told = [(group, counts[group]) for group in _PHRASES if counts.get(group)]
+    waiting = counts.get("pending", 0)
+    if not told:
+        return _quiet(waiting, passed)
+    parts: list[str] = []
+    for group, number in told:
+        phrase = _PHRASES[group][number > 1].format(since=f" since {since}" if since else "")
+        noun = ("" if parts else " job" if group == "cancelled" else " failure") + (
+            "s" if not parts and number > 1 else ""
+        )
+        parts.append(f"{number}{noun} {phrase}")
+    return f"{', '.join([*parts, *([_still(waiting)] if waiting else [])])}."
+
+
+def _quiet(waiting: int, passed: int) -> str:
+    if waiting:
+        return f"Nothing failed so far; {_still(waiting)}."
+    return f"Nothing failed: {passed} {'job' if passed == 1 else 'jobs'} passed." if passed else "No job has run yet."
+
+
+def _still(number: int) -> str:
+    return f"{number} {'job is' if number == 1 else 'jobs are'} not done yet"

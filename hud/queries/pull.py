@@ -1,0 +1,308 @@
+"""A pull request: its commits, and for one of them every job in the group that says what to do about it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import cast
+
+from django.db.models import Count, Min, Q
+
+from classifier.verdict import Settings
+from classifier.verdict import Verdict as Answer
+from classifier.verdict.engine import ACTIONS, BLOCKING
+from classifier.verdict.gate import Gate, gate_of
+from classifier.verdict.model import Action
+from classifier.verdict.model import Label as LabelName
+from hud.core.cell import FAILING, Detail, State
+from hud.core.jobrules import JobLists, blocking_columns
+from hud.core.names import natural_key
+from hud.core.pullwords import GROUP_OF, GROUPS, sentence
+from hud.models import BranchCommit, Cell, Commit, Failure, ForceMerge, Label, PullRequest, Repository, Run, Verdict
+from hud.queries.grid import GridJob, repository_jobs
+from hud.queries.jobrules import job_lists
+
+_RUNNING = (State.PENDING, State.QUEUED)
+MOST_HEADS = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """A commit that was the head of the pull request. `first_run_at`: when its first run was made."""
+
+    sha: str
+    title: str
+    first_run_at: datetime | None
+    runs: int
+    is_current: bool
+    is_known: bool
+    landed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class PullJob:
+    """One job on the commit. `group` is one of hud.core.pullwords.GROUPS, or "passed" or "quiet".
+
+    `counts`: the merge gate asks for it. `answer` is a person's word or the engine's, None where there is neither.
+    """
+
+    column: int
+    name: str
+    state: State
+    detail: Detail
+    group: str
+    answer: Answer | None
+    by: str
+    counts: bool
+    run: int | None
+    html_url: str
+    line: str
+    tests: tuple[str, ...]
+    healed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class PullState:
+    """One commit of a pull request, judged. `gate` leaves pending jobs aside: see `may_merge`."""
+
+    sha: str
+    jobs: tuple[PullJob, ...]
+    gate: Gate
+    since: str
+    has_list: bool
+    missing: tuple[str, ...]
+
+    def group(self, name: str) -> tuple[PullJob, ...]:
+        return tuple(job for job in self.jobs if job.group == name)
+
+    @property
+    def passed(self) -> tuple[PullJob, ...]:
+        return self.group("passed")
+
+    @property
+    def quiet(self) -> tuple[PullJob, ...]:
+        """Skipped or neutral, and nobody minds."""
+        return self.group("quiet")
+
+    @property
+    def groups(self) -> tuple[tuple[str, tuple[PullJob, ...]], ...]:
+        return tuple((name, found) for name in GROUPS if (found := self.group(name)))
+
+    @property
+    def pending(self) -> tuple[str, ...]:
+        """Jobs that the gate waits for: running, queued, or asked for and not there."""
+        return (*(job.name for job in self.group("pending") if job.counts), *self.missing)
+
+    @property
+    def has_signal(self) -> bool:
+        return any(job.state is State.SUCCESS or job.state in FAILING for job in self.jobs)
+
+    @property
+    def may_merge(self) -> bool:
+        return self.gate.may_merge and not self.pending and self.has_signal
+
+    @property
+    def sentence(self) -> str:
+        counts = {name: len(found) for name, found in self.groups}
+        return sentence(counts, len(self.passed), self.since)
+
+    @property
+    def reason(self) -> str:
+        """Why it may merge or not, in a sentence."""
+        if not self.has_signal and not self.pending and self.gate.may_merge:
+            return "No job has given a signal on this commit yet."
+        waits = f" It waits for {len(self.pending)} {'job' if len(self.pending) == 1 else 'jobs'}."
+        return f"{self.gate.reason}{waits if self.pending else ''}"
+
+
+@dataclass(frozen=True, slots=True)
+class PullPage:
+    """A pull request as HUD knows it. `row` is None where only commits name its number."""
+
+    number: int
+    row: PullRequest | None
+    heads: tuple[Head, ...]
+    landed: tuple[Commit, ...]
+    shown: Head | None
+    state: PullState | None
+    forced: tuple[ForceMerge, ...] = field(default=())
+
+
+def pull_page(repository: Repository, number: int, sha: str = "") -> PullPage | None:
+    """Return the page of a pull request, at the commit that begins with `sha` or at its head; None if nobody told of
+    it. As many statements for one job as for a thousand."""
+    row = PullRequest.objects.filter(repository=repository, number=number).first()
+    named = Q(pull_number=number) | Q(sha__in=row.head_shas if row else [])
+    commits = list(
+        Commit.objects.filter(named, repository=repository)
+        .annotate(runs_made=Count("runs"), first_run=Min("runs__created_at"), started=Min("runs__started_at"))
+        .defer("message", "cells", "files")
+        .order_by("pk")[:MOST_HEADS]
+    )
+    if row is None and not commits:
+        return None
+    on_trunk = set(
+        BranchCommit.objects.filter(commit__in=[c.pk for c in commits], branch__tracked=True).values_list(
+            "commit_id", flat=True
+        )
+    )
+    heads = _heads(row, commits, on_trunk)
+    shown = _shown(heads, sha)
+    known = next((c for c in commits if shown and c.sha == shown.sha), None)
+    return PullPage(
+        number=number,
+        row=row,
+        heads=heads,
+        landed=tuple(c for c in commits if c.pk in on_trunk),
+        shown=shown,
+        state=state_of_commit(repository, known) if known else None,
+        forced=tuple(ForceMerge.objects.filter(repository=repository, pull_number=number)),
+    )
+
+
+def _heads(row: PullRequest | None, commits: Sequence[Commit], on_trunk: set[int]) -> tuple[Head, ...]:
+    """Return its commits, newest first: the heads, or where none is known the commits that name it."""
+    current = row.head_sha if row else ""
+    wanted = set(row.head_shas) if row and row.head_shas else {c.sha for c in commits}
+    found = [
+        Head(
+            sha=c.sha,
+            title=c.title,
+            first_run_at=getattr(c, "first_run", None) or getattr(c, "started", None) or c.committed_at,
+            runs=getattr(c, "runs_made", 0),
+            is_current=c.sha == current,
+            is_known=True,
+            landed=c.pk in on_trunk,
+        )
+        for c in commits
+        if c.sha in wanted
+    ]
+    found.sort(key=lambda h: (h.is_current, h.first_run_at is not None, h.first_run_at, h.sha), reverse=True)
+    missing = sorted(wanted - {head.sha for head in found})
+    told = [Head(one, "", None, 0, one == current, False, False) for one in missing]
+    return tuple(sorted([*found, *told], key=lambda h: not h.is_current))
+
+
+def _shown(heads: Sequence[Head], sha: str) -> Head | None:
+    """The commit asked for; else the current head, or the newest with runs while nothing has run on that."""
+    if sha:
+        return next((head for head in heads if head.sha.startswith(sha.lower())), None)
+    current = next((head for head in heads if head.is_current), None)
+    return current or next((head for head in heads if head.runs), heads[0] if heads else None)
+
+
+# ── One commit ───────────────────────────────────────────────────────────────────────────────────────────────────────
+def state_of_commit(repository: Repository, commit: Commit) -> PullState:
+    """Return every job of the commit with its verdict, and the gate over them."""
+    names = repository_jobs(repository.pk)
+    lists = job_lists(repository.pk)
+    cells = list(Cell.objects.filter(commit=commit).select_related("job", "run").defer("run__steps", "run__labels"))
+    run_ids = [cell.run_id for cell in cells if cell.run_id]
+    rows = {row.run_id: row for row in Verdict.objects.filter(run_id__in=run_ids)}
+    words = {word.job_id: word for word in Label.objects.filter(commit=commit, undone_at=None)}
+    causes = {
+        run_id: (line, tuple(tests))
+        for run_id, line, tests in Failure.objects.filter(run_id__in=run_ids, rank=0).values_list(
+            "run_id", "line", "tests"
+        )
+    }
+    asked, may_skip = _asked(lists, names)
+    found = [
+        _job(cell, names, rows.get(cell.run_id or 0), words.get(cell.job_id), causes, asked, may_skip) for cell in cells
+    ]
+    found.sort(key=lambda job: natural_key(job.name))
+    there = {job.column for job in found}
+    missing = [names[c].display for c in sorted((asked or set()) - may_skip - there) if c in names]
+    gate = gate_of(_for_gate(found), Settings().max_excused)
+    since = _since(repository, [row for row in rows.values() if row.label == "broken_trunk"])
+    return PullState(commit.sha, tuple(found), gate, since, asked is not None, tuple(missing))
+
+
+def _asked(lists: JobLists, names: Mapping[int, GridJob]) -> tuple[set[int] | None, frozenset[int]]:
+    """Return the columns that must be green, None while nobody has said which: then every job counts."""
+    if not lists.has_blocking:
+        return None, frozenset()
+    columns, may_skip = blocking_columns(lists.blocking, {c: job.name.full for c, job in names.items()})
+    return set(columns), may_skip
+
+
+def _job(
+    cell: Cell,
+    names: Mapping[int, GridJob],
+    row: Verdict | None,
+    word: Label | None,
+    causes: Mapping[int, tuple[str, tuple[str, ...]]],
+    asked: set[int] | None,
+    may_skip: frozenset[int],
+) -> PullJob:
+    state, column = State(cell.state), cell.job.column
+    counts = asked is None or column in asked
+    answer = _answer(cell, state, row, word)
+    must_pass = asked is not None and counts and column not in may_skip
+    if answer is None and must_pass and state in (State.SKIPPED, State.NEUTRAL):
+        answer = Answer("unknown", True, "look", f"It must pass, and it was {state}.", 1.0)
+    line, tests = causes.get(cell.run_id or 0, ("", ()))
+    return PullJob(
+        column=column,
+        name=names[column].display if column in names else cell.job.name,
+        state=state,
+        detail=Detail(cell.detail),
+        group=_group(state, answer),
+        answer=answer,
+        by=word.who if word and state in FAILING else "",
+        counts=counts,
+        run=cell.run.external_id if cell.run else None,
+        html_url=cell.run.html_url if cell.run else "",
+        line=line if state in FAILING else "",
+        tests=tests if state in FAILING else (),
+        healed=state is State.SUCCESS and cell.flaky,
+    )
+
+
+def _answer(cell: Cell, state: State, row: Verdict | None, word: Label | None) -> Answer | None:
+    """A person's word, else the engine's for the run that speaks, else what the streak says on trunk."""
+    if state in FAILING and word is not None:
+        return _said(word.label, f"{word.who} says so: {word.reason}", 1.0)
+    if state not in FAILING and state is not State.CANCELLED:
+        return None
+    if row is not None:
+        label, action = _known(row.label), cast(Action, row.action)
+        evidence = tuple(row.evidence)
+        return Answer(label, row.blocks, action, row.reason, row.confidence, evidence, row.engine_version)
+    if cell.verdict:
+        return _said(cell.verdict, cell.verdict_reason, cell.verdict_confidence or 0.5)
+    if state is State.CANCELLED:
+        return _said("cancelled", "The run was stopped before it gave a result.", 0.8)
+    return Answer("unknown", True, "wait", "It is not judged yet: its log may still be on its way.", 0.5)
+
+
+def _said(label: str, reason: str, confidence: float) -> Answer:
+    known = _known(label)
+    return Answer(known, known in BLOCKING, ACTIONS[known], reason, confidence)
+
+
+def _known(label: str) -> LabelName:
+    """A label of the engine's; a word that this version does not know is unknown."""
+    return next((known for known in ACTIONS if known == label), "unknown")
+
+
+def _group(state: State, answer: Answer | None) -> str:
+    if answer is not None:
+        return GROUP_OF[answer.label]
+    if state in _RUNNING:
+        return "pending"
+    return "passed" if state is State.SUCCESS else "quiet"
+
+
+def _for_gate(found: Sequence[PullJob]) -> dict[str, Answer]:
+    return {job.name: job.answer for job in found if job.answer is not None and job.counts}
+
+
+def _since(repository: Repository, rows: Sequence[Verdict]) -> str:
+    """Return the short sha of the oldest commit of trunk that the verdicts name as broken already, "" if none is."""
+    numbers = {int(one) for row in rows for one in row.evidence if one.isdigit()}
+    commits = Run.objects.filter(repository=repository, external_id__in=numbers).values("commit")
+    place = BranchCommit.objects.filter(commit__in=commits, branch__tracked=True).select_related("commit")
+    first = place.order_by("position").first() if numbers else None
+    return first.commit.sha[:7] if first else ""

@@ -1,0 +1,95 @@
+"""A pull request: which failures are yours, which are not, and may it merge."""
+
+from __future__ import annotations
+
+from urllib.parse import quote
+
+from django.conf import settings
+from django.contrib import messages
+from django.contrib.auth.views import redirect_to_login
+from django.core.exceptions import PermissionDenied
+from django.http import HttpRequest, HttpResponse, HttpResponseBase
+from django.shortcuts import redirect, render
+from django.views.decorators.http import require_http_methods
+
+from hud.core.pullwords import TITLES
+from hud.core.website import pull_address, website_of
+from hud.models import Repository
+from hud.queries.places import branch_at
+from hud.queries.pull import PullPage, PullState, pull_page
+from hud.queries.pulls import newest_pulls
+from hud.services.force_merge import LONGEST_REASON, CannotForce, force_merge
+from hud.services.permissions import is_admin, is_on_call
+from hud.views.errors import Missing, Nearby
+from hud.views.places import redirects_moved, repository_or_missing
+
+NOT_ALLOWED = "Only on-call and admins record a forced merge."
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@redirects_moved
+def pull(request: HttpRequest, owner: str, name: str, number: int) -> HttpResponseBase:
+    """The page of a pull request at its head, or at `?sha=`. A POST records a forced merge."""
+    repository = repository_or_missing(owner, name)
+    page = pull_page(repository, number, request.GET.get("sha", "")) or _no_pull(repository, number)
+    if request.method != "POST":
+        return _page(request, repository, page)
+    if not request.user.is_authenticated:
+        return redirect_to_login(request.path)
+    if not is_on_call(request.user):
+        raise PermissionDenied(NOT_ALLOWED)
+    try:
+        force_merge(who=request.user, repository=repository, page=page, reason=request.POST.get("reason", ""))
+    except CannotForce as error:
+        return _page(request, repository, page, str(error), status=422)
+    messages.success(request, "The forced merge is recorded.")
+    return redirect(request.get_full_path())
+
+
+def _page(
+    request: HttpRequest, repository: Repository, page: PullPage, error: str = "", status: int = 200
+) -> HttpResponse:
+    site = "" if repository.synthetic else website_of(settings.GITHUB_API_URL)
+    context = {
+        "repository": repository,
+        "branch": branch_at(repository.owner, repository.name, page.row.base_ref) if page.row else None,
+        "base": f"/{quote(repository.full_name)}",
+        "here": request.path,
+        "page": page,
+        "state": page.state,
+        "groups": _groups(page.state),
+        "github": pull_address(site, repository.full_name, page.number) if site else "",
+        "error": error,
+        "typed": request.POST.get("reason", ""),
+        "longest": LONGEST_REASON,
+        "may_force": is_on_call(request.user),
+        "may_manage": is_admin(request.user),
+        "not_allowed": NOT_ALLOWED,
+        "asked_sha": request.GET.get("sha", ""),
+    }
+    response = render(request, "hud/pull.html", context, status=status)
+    response["Cache-Control"] = "private, no-cache"
+    return response
+
+
+def _groups(state: PullState | None) -> list[dict[str, object]]:
+    """Each group with jobs, for the page."""
+    if state is None:
+        return []
+    return [{"name": name, "title": TITLES[name], "jobs": found} for name, found in state.groups]
+
+
+def _no_pull(repository: Repository, number: int) -> PullPage:
+    base = f"/{quote(repository.full_name)}"
+    known = tuple(Nearby(f"#{p.number} {p.title}"[:120], f"{base}/pull/{p.number}") for p in newest_pulls(repository))
+    trunk = Nearby(repository.default_branch, f"{base}/{quote(repository.default_branch)}")
+    raise Missing(
+        f"HUD has not heard of pull request {number} of {repository.full_name}.",
+        known or (trunk,),
+        nearby_words=(
+            "It learns of one by GitHub's webhook for pull requests, or by a commit that names it. Those it knows:"
+            if known
+            else "It learns of one by GitHub's webhook for pull requests, or by a commit that names it. Trunk:"
+        ),
+        repository=repository,
+    )

@@ -1,0 +1,113 @@
+"""The merge gate and people's labels over the API."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from hud.models import AuditEntry, ForceMerge, Label
+from tests.factories import Trunk
+from tests.services.verdict_world import breaks, fails, green_trunk, judge_all, open_pull, passes
+from tests.views.people import signed_in
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("now")]
+GATE = "/api/v1/repositories/brindle/kestrel/pulls/7/gate"
+FORCE = "/api/v1/repositories/brindle/kestrel/pulls/7/force-merge"
+
+
+@pytest.fixture
+def trunk() -> Trunk:
+    return green_trunk()
+
+
+def asked(client: Client, path: str, status: int = 200) -> Any:
+    response = client.get(path)
+    assert response.status_code == status, response.content[:500]
+    return response.json()
+
+
+def sent(client: Client, path: str, body: object, status: int = 200, method: str = "POST") -> Any:
+    response = client.generic(method, path, json.dumps(body), content_type="application/json")
+    assert response.status_code == status, response.content[:500]
+    return response.json()
+
+
+def test_it_says_what_blocks_what_is_excused_and_why(client: Client, trunk: Trunk) -> None:
+    breaks(trunk.commits[-2], trunk, job=2, line="FAILED test_old.py::test_it - no")
+    commit = open_pull(trunk)
+    fails(commit, trunk)
+    fails(commit, trunk, job=2, line="FAILED test_old.py::test_it - no")
+    passes(commit, trunk, job=1, conclusion="", status="queued")
+    judge_all()
+    answer = asked(client, GATE)
+    assert (answer["may_merge"], answer["excused_count"], answer["max_excused"]) == (False, 1, 10)
+    assert answer["pending"] == ["build"]
+    assert [(job["job"], job["verdict"], job["action"]) for job in answer["blocking"]] == [
+        ("unit (1)", "regression", "fix")
+    ]
+    assert answer["blocking"][0]["reason"].startswith("This change most likely did it")
+    assert [(job["job"], job["verdict"]) for job in answer["excused"]] == [("unit (2)", "broken_trunk")]
+    assert answer["head_sha"] == commit.sha
+    assert answer["url"].endswith("/brindle/kestrel/pull/7")
+
+
+def test_a_green_pull_request_may_merge(client: Client, trunk: Trunk) -> None:
+    passes(open_pull(trunk), trunk)
+    assert asked(client, GATE)["may_merge"] is True
+
+
+def test_what_is_not_known_is_said(client: Client, trunk: Trunk) -> None:
+    assert "has not heard" in asked(client, GATE, 404)["detail"]
+    assert "no repository" in asked(client, GATE.replace("kestrel", "merlin"), 404)["detail"]
+
+
+def test_a_forced_merge_is_recorded_with_who_and_why(trunk: Trunk) -> None:
+    fails(open_pull(trunk), trunk)
+    judge_all()
+    kim = signed_in("on-call")
+    answer = sent(kim, FORCE, {"reason": "The site is down."})
+    assert [(one["who"], one["reason"]) for one in answer["forced"]] == [("kim", "The site is down.")]
+    assert ForceMerge.objects.get().blocking == ["unit (1)"]
+    assert AuditEntry.objects.get().what == "pull.force_merged"
+    assert "already" in sent(kim, FORCE, {"reason": "Again."}, 409)["detail"]
+
+
+def test_an_open_gate_needs_no_force_and_a_reason_is_needed(trunk: Trunk) -> None:
+    commit = open_pull(trunk)
+    passes(commit, trunk)
+    kim = signed_in("admin")
+    assert "open" in sent(kim, FORCE, {"reason": "x"}, 409)["detail"]
+    fails(commit, trunk, job=1, category="build", tests=[], line="error: no")
+    judge_all()
+    assert "why" in sent(kim, FORCE, {"reason": " "}, 409)["detail"]
+
+
+def test_others_may_not_force(client: Client, trunk: Trunk) -> None:
+    fails(open_pull(trunk), trunk)
+    sent(client, FORCE, {"reason": "x"}, 401)
+    sent(signed_in("viewer"), FORCE, {"reason": "x"}, 403)
+    assert not ForceMerge.objects.exists()
+
+
+def test_a_program_reads_a_verdict_and_labels_it(client: Client, trunk: Trunk) -> None:
+    commit = open_pull(trunk)
+    run = fails(commit, trunk)
+    judge_all()
+    cell = f"/api/v1/repositories/brindle/kestrel/commits/{commit.sha[:9]}/jobs/{trunk.jobs[0].pk}"
+    answer = asked(client, f"{cell}/verdict")
+    assert answer["verdict"] == "regression"
+    assert answer["engine"][0]["run"] == run.external_id
+    assert answer["engine"][0]["evidence"]
+    kim = signed_in("on-call")
+    answer = sent(kim, f"{cell}/label", {"label": "flaky", "reason": "Seen before."})
+    assert (answer["verdict"], answer["engine"][0]["verdict"]) == ("flaky", "regression")
+    assert "Choose one of" in sent(kim, f"{cell}/label", {"label": "no", "reason": "x"}, 422)["detail"]
+    answer = sent(kim, f"{cell}/label", {}, method="DELETE")
+    assert answer["verdict"] == "regression"
+    sent(kim, f"{cell}/label", {}, 409, method="DELETE")
+    sent(client, f"{cell}/label", {"label": "flaky", "reason": "x"}, 401)
+    assert Label.objects.get().undone_by == "kim"
+    assert "No commits" in asked(client, cell.replace(commit.sha[:9], "abcdef1234") + "/verdict", 404)["detail"]

@@ -1,0 +1,86 @@
+"""The page of a pull request."""
+
+from __future__ import annotations
+
+import pytest
+from django.test import Client
+
+from hud.models import ForceMerge, PullRequest
+from tests.factories import Trunk
+from tests.services.verdict_world import breaks, fails, green_trunk, judge_all, open_pull, passes
+from tests.views.people import signed_in
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("now")]
+PAGE = "/brindle/kestrel/pull/7"
+
+
+@pytest.fixture
+def trunk() -> Trunk:
+    return green_trunk()
+
+
+def text_of(client: Client, path: str = PAGE, status: int = 200) -> str:
+    response = client.get(path)
+    assert response.status_code == status, response.content[:600]
+    return " ".join(response.content.decode().split())
+
+
+def test_it_says_in_one_sentence_whose_the_failures_are(client: Client, trunk: Trunk) -> None:
+    breaks(trunk.commits[-2], trunk, job=2, line="FAILED test_old.py::test_it - no")
+    commit = open_pull(trunk)
+    fails(commit, trunk)
+    fails(commit, trunk, job=2, line="FAILED test_old.py::test_it - no")
+    passes(commit, trunk, job=1)
+    judge_all()
+    page = text_of(client)
+    assert "1 failure is yours, 1 was broken on trunk since" in page
+    assert "Must not merge" in page
+    assert page.index("Yours: fix or revert") < page.index("Broken on trunk: not your change")
+    assert f'href="/brindle/kestrel/-/why/{commit.sha}/0"' in page
+    assert "1 passed" in page
+
+
+def test_everything_that_others_wrote_is_escaped(client: Client, trunk: Trunk) -> None:
+    commit = open_pull(trunk, title="<script>alert(1)</script>")
+    PullRequest.objects.update(title="<img src=x onerror=alert(2)>\u202e", author='"><b>')
+    fails(commit, trunk, line="FAILED <svg onload=alert(3)>::x - \x1b[31m")
+    judge_all()
+    page = text_of(client)
+    for wrong in ("<script>alert", "<img src=x", "<svg onload", "\u202e", "\x1b", '"><b>'):
+        assert wrong not in page
+
+
+def test_an_unknown_one_says_how_hud_learns_of_them(client: Client, trunk: Trunk) -> None:
+    page = text_of(client, PAGE.replace("7", "99"), 404)
+    assert "has not heard of pull request 99" in page
+    open_pull(trunk)
+    assert "#7 Pull 7" in text_of(client, PAGE.replace("7", "99"), 404)
+
+
+def test_a_pull_request_without_runs_says_so(client: Client, trunk: Trunk) -> None:
+    open_pull(trunk)
+    assert "No job has run yet." in text_of(client)
+    PullRequest.objects.update(head_sha="e" * 40, head_shas=["e" * 40])
+    assert "Nothing has come in for eeeeeee yet" in text_of(client)
+    assert "No commit of this pull request begins with 123" in text_of(client, f"{PAGE}?sha=123")
+
+
+def test_a_forced_merge_is_recorded_here_and_shown(client: Client, trunk: Trunk) -> None:
+    fails(open_pull(trunk), trunk)
+    judge_all()
+    assert "Only on-call and admins record" in text_of(client)
+    assert client.post(PAGE, {"reason": "x"}).status_code == 302
+    assert signed_in("viewer", name="vi").post(PAGE, {"reason": "x"}).status_code == 403
+    kim = signed_in("on-call")
+    assert kim.post(PAGE, {"reason": " "}).status_code == 422
+    assert kim.post(PAGE, {"reason": "Site <i>down</i>"}).status_code == 302
+    assert ForceMerge.objects.get().who == "kim"
+    page = text_of(client)
+    assert "Merged by force" in page
+    assert "Site &lt;i&gt;down&lt;/i&gt;" in page
+
+
+def test_a_moved_repository_leads_to_its_new_name(client: Client, trunk: Trunk) -> None:
+    trunk.repository.aliases.create(owner="old", name="name")
+    response = client.get("/old/name/pull/7")
+    assert (response.status_code, response["Location"]) == (302, PAGE)
