@@ -1,0 +1,99 @@
+"""What a reader waits for, in Chromium: the grid painted, a filter's answer painted, bytes of a first visit."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from statistics import median
+from typing import TYPE_CHECKING, Any
+
+from bench.grid import SIZES, big_store, path_of
+from bench.processes import web_server
+from bench.report import Report
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+SAMPLES = 7
+BUDGET_PAINT_MS = {300: 450.0, 1500: 700.0}
+BUDGET_FILTER_MS = {300: 100.0, 1500: 200.0}
+BUDGET_VISIT_KB = {300: 150.0, 1500: 200.0}
+# Times come from the page's own clock: from the start of the navigation to two frames after all rows are there.
+_TWO_FRAMES = (
+    "() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => done(performance.now()))))"
+)
+_TYPE = """text => new Promise(done => {
+  const box = document.querySelector("input[name=filter]");
+  const begun = performance.now();
+  document.addEventListener("htmx:afterSwap", () => requestAnimationFrame(() => requestAnimationFrame(
+    () => done(performance.now() - begun))), { once: true });
+  box.focus();
+  box.value = text;
+  box.dispatchEvent(new InputEvent("input", { bubbles: true, data: text }));
+})"""
+
+
+def run() -> Report:
+    """Load the full grid afresh, then type a filter into it."""
+    from django.conf import settings
+
+    report = Report("paint")
+    log = Path(settings.DATA_DIR) / "bench-logs" / "web.log"
+    with big_store() as url, web_server(url, log) as (address, _), _chromium() as browser:
+        report.facts["browser"] = browser.version
+        for jobs in SIZES:
+            _measure(report, browser, address, jobs)
+    return report
+
+
+def _measure(report: Report, browser: Browser, address: str, jobs: int) -> None:
+    painted, typed, visit_kb, nodes = [], [], 0.0, 0
+    for _ in range(SAMPLES):
+        with _page(browser) as (page, received):
+            page.goto(address + path_of(jobs, "full"), wait_until="domcontentloaded")
+            painted.append(page.evaluate(_TWO_FRAMES))
+            page.wait_for_load_state("load")
+            visit_kb = sum(received) / 1000
+            nodes = page.evaluate("() => document.querySelectorAll('*').length")
+            page.wait_for_timeout(300)
+            typed.append(page.evaluate(_TYPE, "default"))
+    name = f"50 × {jobs}"
+    report.add(f"painted, full {name}", median(painted), "ms", budget=BUDGET_PAINT_MS[jobs])
+    report.add(f"filter typed → painted, {name}", median(typed), "ms", budget=BUDGET_FILTER_MS[jobs])
+    report.add(f"first visit, {name}", visit_kb, "kB", budget=BUDGET_VISIT_KB[jobs])
+    report.add(f"elements, {name}", nodes, "")
+
+
+@contextmanager
+def _chromium() -> Iterator[Browser]:
+    from playwright.sync_api import sync_playwright
+
+    os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "true"  # Playwright's loop runs in this thread
+    found = [path for path in ("/usr/bin/chromium", "/usr/bin/google-chrome") if Path(path).exists()]
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=found[0] if found else None, args=["--no-sandbox"])
+        try:
+            yield browser
+        finally:
+            browser.close()
+
+
+@contextmanager
+def _page(browser: Browser) -> Iterator[tuple[Page, list[float]]]:
+    """A page of a fresh visitor, and the bytes that each of its requests brought over the wire."""
+    context = browser.new_context(viewport={"width": 1400, "height": 900})
+    page = context.new_page()
+    received: list[float] = []
+    session = context.new_cdp_session(page)
+    session.send("Network.enable")
+
+    def count(event: dict[str, Any]) -> None:
+        received.append(event["encodedDataLength"])
+
+    session.on("Network.loadingFinished", count)
+    try:
+        yield page, received
+    finally:
+        context.close()
