@@ -3,6 +3,8 @@
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
+from django.db.models import QuerySet
+
 from hud.core.alerting import alert_job
 from hud.core.alerts.rules import RuleSpec
 from hud.core.cellcode import ABSENT
@@ -37,12 +39,12 @@ class TrunkRows:
         self._bottom = self._top = False
         self._read(self._of_branch().filter(position__gte=low, position__lte=high))
 
-    def _of_branch(self) -> "BranchQuery":
+    def _of_branch(self) -> "QuerySet[BranchCommit, tuple[int, int, str, str]]":
         return BranchCommit.objects.filter(branch=self._branch).values_list(
             "position", "commit_id", "commit__sha", "commit__cells"
         )
 
-    def _read(self, rows: "BranchQuery") -> list[int]:
+    def _read(self, rows: "Iterable[tuple[int, int, str, str]]") -> list[int]:
         found = [TrunkRow(*row) for row in rows]
         self._rows.update((row.position, row) for row in found)
         return [row.position for row in found]
@@ -86,9 +88,6 @@ class TrunkRows:
             self._top = not found
             self._chunk_above = min(2 * self._chunk_above, _GREATEST_CHUNK)
         return not self._top
-
-
-BranchQuery = Iterable[tuple[int, int, str, str]]
 
 
 @dataclass(frozen=True, slots=True)

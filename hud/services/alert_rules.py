@@ -70,7 +70,7 @@ def save_rule(
     rules_of(repository)
     read = read_rule(typed)
     errors = dict(read.errors)
-    others = AlertRule.objects.filter(repository=repository, name=read.name).exclude(pk=rule_id)
+    others = AlertRule.objects.filter(repository=repository, name=read.name).exclude(pk=rule_id or 0)
     if others.exists():
         errors["name"] = f"{repository.full_name} has a rule of this name."
     if errors:

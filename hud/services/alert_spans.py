@@ -314,11 +314,11 @@ def _read_causes(cause: _Cause, cells: list[tuple[int, list[tuple[TrunkCell, Fai
         now = best[0].signature or now if telling else now
     changed = cause_changes([cell for _, cell, _, _ in chosen])
     cause.changes = [chosen[i][0] for i in changed]
-    telling = [c for c in chosen if c[1].signature and not c[1].generic]
+    known = [c for c in chosen if c[1].signature and not c[1].generic]
     if cells and chosen[0][1].signature and not chosen[0][1].generic:
         cause.signature = chosen[0][1].signature or ""
-    if telling:
-        start = chosen[changed[-1]] if changed else telling[0]
+    if known:
+        start = chosen[changed[-1]] if changed else known[0]
         _, cell, failure, run = start
         cause.cause, cause.line, cause.line_run = cell.signature or "", failure.line if failure else "", run
     return cause

@@ -7,7 +7,7 @@ Called by ingest in its transaction, with what changed; the sweep calls `look_af
 import logging
 from collections import defaultdict
 from collections.abc import Iterable
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from django.conf import settings
 from django.db import transaction
@@ -15,7 +15,6 @@ from django.db.models import Q
 from django.utils import timezone
 
 from hud.core.alerts.rules import MASS_FAILURE, RuleSpec, spec_of
-from hud.core.alerts.spans import is_inhibited
 from hud.core.alerts.telling import goes_on
 from hud.core.alerts.words import commits, listed, reason_of, title_of
 from hud.core.text import storable
@@ -331,24 +330,25 @@ def _note(
 # ── Inhibition ───────────────────────────────────────────────────────────────────────────────────────────────────────
 def _inhibit(alert: Alert) -> None:
     """Note which mass failure an alert lies under."""
-    above = None
-    if alert.kind != MASS_FAILURE and alert.state == Alert.State.FIRING and alert.first_bad_position is not None:
-        fires = Alert.objects.filter(branch_id=alert.branch_id, kind=MASS_FAILURE, state=Alert.State.FIRING)
-        above = next(
-            (
-                m
-                for m in fires.order_by("id")
-                if m.first_bad_position is not None and is_inhibited(alert.first_bad_position, [m.first_bad_position])
-            ),
-            None,
-        )
-    if alert.state != Alert.State.FIRING:
+    if alert.state != Alert.State.FIRING or alert.kind == MASS_FAILURE:
         return
+    above = _mass_above(alert)
     if alert.inhibited_by_id != (above.pk if above else None):
         alert.inhibited_by = above
         alert.save(update_fields=["inhibited_by"])
-        words = f"Under the mass failure of alert {above.pk}." if above else "No longer under a mass failure."
+        words = f"Under the mass failure of alert {above.pk}." if above else "Red also without the mass failure."
         _note(alert, "inhibited" if above else "uninhibited", words)
+
+
+def _mass_above(alert: Alert) -> Alert | None:
+    """Return the mass failure that the alert broke with: one that fires, or the one it was under until it is red
+    again on a newer commit."""
+    first, last = alert.first_bad_position, alert.last_bad_position
+    if first is None or last is None:
+        return None
+    fires = Q(state=Alert.State.FIRING) | Q(pk=alert.inhibited_by_id, last_bad_position__gte=last)
+    masses = Alert.objects.filter(fires, branch_id=alert.branch_id, kind=MASS_FAILURE, first_bad_position__lte=first)
+    return masses.order_by("id").first()
 
 
 def _look_below(branch: Branch) -> None:
@@ -362,10 +362,7 @@ def _look_below(branch: Branch) -> None:
 # ── Time ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
 def look_after_alerts() -> int:
     """Tell what only the passing of time makes due. Returns how many alerts were looked at."""
-    due = timezone.now() - timedelta(seconds=1)
-    open_ids = list(
-        Alert.objects.filter(state=Alert.State.FIRING, seen_at__lte=due).order_by("pk").values_list("pk", flat=True)
-    )
+    open_ids = list(Alert.objects.filter(state=Alert.State.FIRING).order_by("pk").values_list("pk", flat=True))
     for pk in open_ids:
         with transaction.atomic():
             alert = Alert.objects.select_for_update(skip_locked=True).filter(pk=pk).first()

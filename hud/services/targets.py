@@ -72,7 +72,7 @@ def save_target(
     name = storable(name.strip(), 100)
     if not name or not name.isprintable():
         raise TargetRefused("Give the target a name.")
-    if Target.objects.filter(name=name).exclude(pk=target_id).exists():
+    if Target.objects.filter(name=name).exclude(pk=target_id or 0).exists():
         raise TargetRefused(f"There is a target with the name {name}.")
     target = Target(name=name, kind=kind) if target_id is None else Target.objects.select_for_update().get(pk=target_id)
     if target.pk is not None and target.version != version:

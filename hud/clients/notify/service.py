@@ -42,7 +42,7 @@ def _connect_urllib3(address: tuple[str, int], *args: Any, **kwargs: Any) -> soc
 
 
 # Only threads that are inside `_guarded` notice these.
-socket.create_connection = _connect
+socket.create_connection = _connect  # type: ignore[assignment]
 urllib3_connection.create_connection = _connect_urllib3
 
 

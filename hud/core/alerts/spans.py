@@ -65,8 +65,3 @@ def mass_word(red: Collection[str], green: Collection[str], undecided: int, at_l
         return True
     certain = len(red) + undecided < at_least <= len(red) + len(green)
     return False if certain else None
-
-
-def is_inhibited(first_bad: int, mass_first_bad: Iterable[int]) -> bool:
-    """Tell whether an alert lies under one of the mass failures that fire: it broke with it or while it lasted."""
-    return any(first_bad >= began for began in mass_first_bad)
