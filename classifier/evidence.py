@@ -53,8 +53,17 @@ class RuleHits:
         hit = self.latest.get(captures)
         return hit is not None and hit.step is step and not hit.retried and not hit.dropped
 
+    def has_enough(self, rule: RuleSpec, step: Step) -> bool:
+        """Whether more hits in this step could tell nothing new: the first ones stand for the rule."""
+        if len(self.first) < HITS_KEPT_AT_EACH_END or rule.pick != "first" or self.tests:
+            return False
+        last = self.first[-1]
+        return last.step is step and last.scope is None and not last.retried and not last.dropped
+
     def add(self, hit: Hit) -> None:
         """Keeps the hit: among the first, or else among the last ones."""
+        if len(self.first) == HITS_KEPT_AT_EACH_END:
+            self.first = [known for known in self.first if not known.dropped]
         if len(self.first) < HITS_KEPT_AT_EACH_END:
             self.first.append(hit)
         else:

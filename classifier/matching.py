@@ -18,6 +18,8 @@ from classifier.rules import Marker, Ruleset, RuleSpec, Section, compiled
 UNANCHORED: Final = _re2.RE2.Anchor.UNANCHORED
 MATCH_MEMORY_BYTES: Final = 24 << 20
 CAPTURE_LIMIT_CHARS: Final = 500
+MOST_TEXTS_A_LINE: Final = 40
+"""A line that holds more different texts than this is no report of a tool."""
 
 # Lines with these are always read: they may stand inside a text that the scan looks for (colours are taken out before).
 _ALWAYS_READ: Final = (rb"\x1b\]", rb"\xc2\x9b", rb"\xc2\x9d")
@@ -32,10 +34,12 @@ class Pattern:
     spec: Spec | None
     regexp: Any
     groups: dict[str, int]
+    test: Any
+    """The same without groups: quicker, for the usual answer, which is no."""
 
     def matches(self, text: bytes) -> bool:
         """Whether the pattern is in the line."""
-        return bool(self.regexp._regexp.Match(UNANCHORED, text, 0, len(text))[0][0] >= 0)
+        return bool(self.test.Match(UNANCHORED, text, 0, len(text))[0][0] >= 0)
 
     def captures(self, text: bytes) -> tuple[tuple[str, ...], dict[str, str]]:
         """The non-empty groups in order (those that the rule names; the whole match if there are none), and by name."""
@@ -61,7 +65,7 @@ class Matcher:
         self._ends: dict[str, Any] = {}
         self.always: list[Pattern] = []
         self.by_section: dict[str, list[Pattern]] = {}
-        self.harmless = [_pattern(None, pattern) for pattern in ruleset.harmless]
+        self.harmless = _pattern(None, "|".join(ruleset.harmless) or r"\b\B")
         self.passed = [_pattern(marker, marker.pattern) for marker in ruleset.markers if marker.kind == "passed"]
         self.scopes = [_pattern(marker, marker.pattern) for marker in ruleset.markers if marker.kind == "scope"]
         texts: dict[str, list[Pattern]] = {}
@@ -71,7 +75,7 @@ class Matcher:
         for spec in specs:
             self._add(spec, texts, regexps)
         self.scan = _compiled_scan([*(re2.escape(text) for text in _shortest(texts)), *regexps], _ALWAYS_READ)
-        self._texts = TextIndex(texts)
+        self._texts = TextIndex(_inside_lines(texts))
         self._regexps = list(regexps.values())
         self._regexp_set = _set_of(list(regexps))
 
@@ -114,39 +118,51 @@ class Matcher:
 
 def _pattern(spec: Spec | None, pattern: str) -> Pattern:
     regexp = compiled(pattern, getattr(spec, "name", "a marker"))
-    return Pattern(spec, regexp, dict(regexp.groupindex))
+    return Pattern(spec, regexp, dict(regexp.groupindex), re2.compile(pattern, _options(captures=False))._regexp)
 
 
 class TextIndex:
     """Which patterns ask for a text that a line holds, found in one pass over the line.
 
-    Of texts that hold each other only the shortest is looked for, so at any place at most one of them can begin.
+    Of texts that hold each other only the shortest is looked for, so at any place at most one of them can begin. The
+    longer ones are looked for in an index of their own, and only in lines that hold the shorter one.
     """
 
     def __init__(self, texts: dict[str, list[Pattern]]) -> None:
-        inside = {text: _inside_a_line(text) for text in texts}
-        shortest = _shortest(inside.values())
-        self._patterns: dict[bytes, list[Pattern]] = {text.encode(): [] for text in shortest}
-        for text, patterns in texts.items():
-            key = next(short for short in shortest if short in inside[text])
-            self._patterns[key.encode()].extend(patterns)
+        shortest = _shortest(texts)
+        longer: dict[str, dict[str, list[Pattern]]] = {text: {} for text in shortest}
+        for text in texts.keys() - set(shortest):
+            longer[next(short for short in shortest if short in text)][text] = texts[text]
+        self._asking = {
+            text.encode(): (texts[text], TextIndex(longer[text]) if longer[text] else None) for text in shortest
+        }
         self._scan = _compiled_scan(re2.escape(text) for text in shortest)
 
     def asking_for(self, line: bytes) -> list[Pattern]:
         """The patterns, one perhaps several times."""
-        found: list[Pattern] = []
+        found: dict[bytes, None] = {}
         at, end = 0, len(line)
-        while True:
+        while len(found) < MOST_TEXTS_A_LINE:
             start, stop = self._scan.Match(UNANCHORED, line, at, end)[0]
             if start < 0:
-                return found
-            found += self._patterns[line[start:stop]]
+                break
+            found[line[start:stop]] = None
             at = start + 1
+        patterns: list[Pattern] = []
+        for text in found:
+            own, longer = self._asking[text]
+            patterns += own
+            if longer:
+                patterns += longer.asking_for(line)
+        return patterns
 
 
-def _inside_a_line(text: str) -> str:
+def _inside_lines(texts: dict[str, list[Pattern]]) -> dict[str, list[Pattern]]:
     """A hint may begin with what comes before a line's text: the newline, or the end of a timestamp."""
-    return text.lstrip("\n").removeprefix("Z ").removeprefix("] ")
+    inside: dict[str, list[Pattern]] = {}
+    for text, patterns in texts.items():
+        inside.setdefault(text.lstrip("\n").removeprefix("Z ").removeprefix("] "), []).extend(patterns)
+    return inside
 
 
 def _shortest(texts: Iterable[str]) -> list[str]:
@@ -181,11 +197,11 @@ def _prefix_pattern(prefixes: tuple[str, ...]) -> Any:
     return re2.compile("(?:" + "|".join(prefixes) + ")+", _options()) if prefixes else None
 
 
-def _options(*, latin1: bool = False) -> Any:
+def _options(*, latin1: bool = False, captures: bool = True) -> Any:
     options = re2.Options()
     options.log_errors = False
     options.max_mem = MATCH_MEMORY_BYTES
     if latin1:
         options.encoding = re2.Options.Encoding.LATIN1
-        options.never_capture = True
+    options.never_capture = latin1 or not captures
     return options

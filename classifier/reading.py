@@ -47,14 +47,11 @@ class Reading:
 
     # Lines
 
-    def read(self, block: bytes) -> None:
+    def read(self, raw: bytes) -> None:
         """Reads a block of whole lines (only the log's last may lack its newline)."""
-        if b"\0" in block:  # UTF-16, or a tool's noise
-            block = block.replace(b"\0", b"")
+        block = raw.replace(b"\0", b"") if b"\0" in raw else raw  # UTF-16, or a tool's noise
         if b"\x1b" in block:
             block = without_colours(block)
-        if not block:
-            return
         self._scopes.enter(block)
         self._found.clear()
         number, counted, at, size = self.lines + 1, 0, 0, len(block)
@@ -66,7 +63,8 @@ class Reading:
             counted = start
             self._examine(block[start:end], number, start)
             at = end + 1
-        self.lines = number - 1 + block.count(b"\n", counted) + (0 if block.endswith(b"\n") else 1)
+        unfinished = bool(raw) and not raw.endswith(b"\n")
+        self.lines = number - 1 + block.count(b"\n", counted) + unfinished
 
     def _next_line(self, block: bytes, at: int, size: int) -> tuple[int, int]:
         """Where the next line worth reading from `at` (a line's start) on begins and ends; -1 when there is none.
@@ -148,12 +146,14 @@ class Reading:
     def _take_best(self, patterns: list[Pattern], text: str, stem: bytes, number: int, at: int) -> None:
         """Of the rules that match a line the strongest takes it: one line is one failure."""
         rules = [(pattern, pattern.spec) for pattern in patterns if isinstance(pattern.spec, RuleSpec)]
-        if any(pattern.matches(stem) for pattern in self._matcher.harmless):
+        if self._matcher.harmless.matches(stem):
             return
         best, spec = max(rules, key=lambda rule: rule[1].priority)
         self._last_line[spec.name] = (number, text)
-        captures, named = best.captures(stem)
         kept = self._hits.setdefault(spec.name, RuleHits())
+        if kept.has_enough(spec, self._step):
+            return
+        captures, named = best.captures(stem)
         tests = named_tests(named)
         if kept.knows(captures, self._step) and spec.pick == "first":
             return

@@ -18,7 +18,7 @@ _CHANGING: Final = (
     (re.compile(r"\b(?:sha256:)?[0-9a-f]{7,128}\b"), ""),  # see _hash
     (re.compile(r"(?:/private)?(?:/var/folders|/tmp|/var/tmp|/dev/shm)/[^\s:'\"),;]*"), "<tmp>"),
     (re.compile(r"[A-Za-z]:\\(?:[^\s:'\"]*\\)?Temp\\[^\s:'\"),;]*"), "<tmp>"),
-    (re.compile(r"/(?:(?:home|Users)/runner/work|__w|builds|home/\w+/(?:build|workspace))/(?:[^\s/]+/){1,2}"), "<work>/"),
+    (re.compile(r"/(?:(?:home|Users)/runner/work|__w|builds|home/\w+/(?:build|workspace))/(?:[^\s/]+/){1,2}"), "<w>/"),
     (re.compile(r"\b\d{1,3}(?:\.\d{1,3}){3}(?::\d+)?\b"), "<ip>"),
     (re.compile(r"(?<=\w):\d+(?::\d+)?(?=$|[\s:),\]])"), ":<n>"),
     (re.compile(r"\(\d+(?:,\d+)?\)(?=:)"), "(<n>)"),
@@ -32,7 +32,7 @@ _CAPTURE_LIMIT_CHARS: Final = 2_000
 
 def signature_of(rule: str, captures: Iterable[str]) -> str:
     """At most `SIGNATURE_LIMIT_CHARS` characters; a longer one ends in a digest of the whole."""
-    whole = " | ".join([rule, *(steady_text(capture) for capture in captures)])
+    whole = " | ".join([valid_text(rule), *(steady_text(capture) for capture in captures)])
     if len(whole) <= SIGNATURE_LIMIT_CHARS:
         return whole
     digest = hashlib.sha256(whole.encode("utf-8", "replace")).hexdigest()[:16]
