@@ -10,7 +10,7 @@ from django.urls.converters import IntConverter
 
 from hud.api.hud_shape import hud
 from hud.api.v1 import api
-from hud.views import card, grid, hooks, live, pull, rule_editor, rules, why
+from hud.views import blocking, card, grid, hooks, live, pull, rule_editor, rules, why
 from hud.views.alerts import alert, alerts
 from hud.views.apidocs import docs
 from hud.views.badge import badge
@@ -61,6 +61,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("manage/inbox/retry", manage_inbox.retry, name="inbox-retry"),
     path("manage/inbox/dismiss", manage_inbox.dismiss, name="inbox-dismiss"),
     path("manage/groups/<owner>/<name>", manage_groups.groups, name="groups"),
+    path("manage/jobs/<owner>/<name>", blocking.blocking, name="job-lists"),
     path("manage/audit", manage_audit.audit, name="audit"),
     # ── Classifier rules ─────────────────────────────────────────────────────────────────────────────────────────────
     path("rules", rules.rules, name="rules"),

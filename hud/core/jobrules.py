@@ -118,6 +118,28 @@ def error_of(topic: str, line: Line) -> str:
     return "" if topic == FLAKY else _pattern_error(line.pattern)
 
 
+def typed_lines(topic: str, text: str) -> list[Line]:
+    """Read a list as people type it: one line each, `value = pattern`, or just the test's id. Empty lines are left out.
+
+    A line without a value gets "", which `error_of` explains.
+    """
+    found = []
+    for line in text.splitlines():
+        if not line.strip():
+            continue
+        if topic == FLAKY:
+            found.append(Line(line.strip(), "flaky"))
+            continue
+        value, sign, pattern = line.partition("=")
+        found.append(Line(pattern.strip(), value.strip().lower()) if sign else Line(line.strip(), ""))
+    return found
+
+
+def text_of(topic: str, lines: Iterable[Line]) -> str:
+    """Return a list as people type it."""
+    return "".join(f"{line.pattern}\n" if topic == FLAKY else f"{line.value} = {line.pattern}\n" for line in lines)
+
+
 def fingerprint(lines: Sequence[Line]) -> str:
     """A short text that differs for other lines."""
     return blake2b(repr([(line.pattern, line.value) for line in lines]).encode(), digest_size=8).hexdigest()

@@ -3,10 +3,11 @@
 from collections.abc import Collection, Iterable, Sequence
 from operator import itemgetter
 
-from hud.core.cell import SIGNAL
+from hud.core.cell import SIGNAL, State
 from hud.core.cellcode import ABSENT, GREEN_CHARS, LOOKS
 
 RECENT_ROWS = 20
+_SKIPPED_CHARS = frozenset({ABSENT, *(char for char, look in LOOKS.items() if look.state is State.SKIPPED)})
 SIGNAL_CHARS = frozenset(char for char, look in LOOKS.items() if look.state in SIGNAL)
 
 
@@ -26,13 +27,27 @@ def default_blocking(rows: Sequence[str], scheduled: Collection[int] = ()) -> tu
     return tuple(i for i, n in enumerate(counts) if n * 2 >= len(recent) and i not in scheduled)
 
 
-def viable_position(rows: Iterable[tuple[int, str]], blocking: Sequence[int]) -> int | None:
+def viable_position(
+    rows: Iterable[tuple[int, str]], blocking: Sequence[int], may_skip: Collection[int] = ()
+) -> int | None:
     """Return the first position of `rows` (position, cells; newest first) whose `blocking` columns are all green.
 
-    Green is success, flaky or not. Skipped, pending and absent are not green: nobody has seen that commit pass.
-    Without blocking columns nothing is viable.
+    Green is success, flaky or not. Skipped, pending and absent are not green: nobody has seen that commit pass. Those
+    in `may_skip` may be skipped or absent, as long as some blocking job passed. Without blocking columns nothing is
+    viable.
     """
     if not blocking:
         return None
+    if may_skip:
+        return next((position for position, cells in rows if not not_green(cells, blocking, may_skip)), None)
     pick, width = itemgetter(*blocking), max(blocking) + 1
     return next((position for position, cells in rows if GREEN_CHARS.issuperset(pick(cells.ljust(width)))), None)
+
+
+def not_green(cells: str, blocking: Sequence[int], may_skip: Collection[int] = ()) -> list[int]:
+    """Return the blocking columns that keep a commit from being viable: all of them where none passed."""
+    chars = {column: cells[column : column + 1] or ABSENT for column in blocking}
+    if GREEN_CHARS.isdisjoint(chars.values()):
+        return list(blocking)
+    allowed = GREEN_CHARS | _SKIPPED_CHARS
+    return [c for c, char in chars.items() if char not in (allowed if c in may_skip else GREEN_CHARS)]

@@ -2,10 +2,9 @@
 
 from dataclasses import dataclass
 
-from hud.core.cellcode import ABSENT, GREEN_CHARS
 from hud.core.gridview import GridView
 from hud.core.jobfilter import JobFilter
-from hud.core.viable import viable_position
+from hud.core.viable import not_green, viable_position
 from hud.models import Branch, BranchCommit, Run, Streak
 from hud.queries.grid import GridPage, grid_page, repository_jobs
 
@@ -79,7 +78,7 @@ class Viable:
 def viable_of(branch: Branch) -> Viable:
     """Return the viable commit among the newest rows: the same answer as in the status sentence."""
     page = newest_page(branch)
-    position = viable_position([(r.position, r.cells) for r in page.newest], page.blocking)
+    position = viable_position([(r.position, r.cells) for r in page.newest], page.blocking, page.may_skip)
     behind = next((i for i, r in enumerate(page.newest) if r.position == position), None)
     newer = page.newest if behind is None else page.newest[:behind]
     blocked = tuple((r.sha, tuple(_not_green(page, r.cells))) for r in newer)
@@ -93,11 +92,8 @@ def newest_page(branch: Branch) -> GridPage:
 
 
 def _not_green(page: GridPage, cells: str) -> list[str]:
-    return [
-        page.jobs[c].display
-        for c in page.blocking
-        if c in page.jobs and (cells[c : c + 1] or ABSENT) not in GREEN_CHARS
-    ]
+    columns = not_green(cells, page.blocking, page.may_skip)
+    return [page.jobs[c].display for c in columns if c in page.jobs]
 
 
 def run_of(repository_id: int, external_id: int) -> Run | None:

@@ -7,7 +7,7 @@ string (hud.core.cellcode), so a page costs the same however many runs are store
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import lru_cache
 from types import MappingProxyType
@@ -20,9 +20,11 @@ from hud.core.cellcode import ABSENT, FAILING_CHARS, GREEN_CHARS, LOOKS
 from hud.core.gridview import GridView
 from hud.core.groups import Group, Rule, group_columns, workflow_to_split
 from hud.core.jobfilter import JobFilter
+from hud.core.jobrules import blocking_columns as listed_columns
 from hud.core.names import ColumnName, display_names
 from hud.core.viable import RECENT_ROWS, SIGNAL_CHARS, default_blocking
-from hud.models import Branch, BranchCommit, GroupRule, Job, Streak, WorkflowRun
+from hud.models import Branch, BranchCommit, ForceMerge, GroupRule, Job, Streak, WorkflowRun
+from hud.queries.jobrules import job_lists
 
 NEWEST_ROWS = 100
 """Rows from the top of the branch that the status sentence looks at."""
@@ -33,7 +35,7 @@ _CALM_CHARS = GREEN_CHARS | {ABSENT}
 
 @dataclass(frozen=True, slots=True)
 class GridRow:
-    """A commit on the branch. `cells` is its string of characters, by column number."""
+    """A commit on the branch. `cells` is its string of characters, by column number; `forced`: merged by force."""
 
     position: int
     sha: str
@@ -42,6 +44,7 @@ class GridRow:
     committed_at: datetime | None
     pull_number: int | None
     cells: str
+    forced: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +81,8 @@ class GridPage:
     """What a page of the grid is drawn from.
 
     `groups` hold the columns that are shown; `jobs` all jobs by column; `newest` the top of the branch, whatever the
-    page; `blocking` the columns that must be green; `job_count`: jobs that ran on these rows, shown or not.
+    page; `blocking` the columns that must be green, `may_skip` those of them that may also be skipped; `job_count`:
+    jobs that ran on these rows, shown or not.
     """
 
     rows: tuple[GridRow, ...]
@@ -89,6 +93,7 @@ class GridPage:
     blocking: tuple[int, ...]
     job_count: int
     has_older: bool
+    may_skip: frozenset[int] = frozenset()
 
     @property
     def shown_count(self) -> int:
@@ -100,7 +105,7 @@ def grid_page(branch: Branch, view: GridView, job_filter: JobFilter) -> GridPage
     """Return the page of `branch` that `view` asks for."""
     rows, newest, has_older = _rows(branch, view)
     jobs = repository_jobs(branch.repository_id)
-    blocking = blocking_columns(branch, newest, jobs)
+    blocking, may_skip = blocking_columns(branch, newest, jobs)
     seen = _seen_characters(rows)
     shown = [jobs[c].name for c in _chosen(seen, jobs, view, job_filter, set(blocking)) if c in jobs]
     split = workflow_to_split(tuple(job.name for job in jobs.values()))
@@ -109,7 +114,7 @@ def grid_page(branch: Branch, view: GridView, job_filter: JobFilter) -> GridPage
         columns = [c.column for group in groups for c in group.columns]
         rows = [row for row in rows if any(row.cells[c : c + 1] in FAILING_CHARS for c in columns)]
     return GridPage(
-        rows=tuple(rows),
+        rows=tuple(_marked(branch, rows)),
         newest=tuple(newest),
         groups=tuple(groups),
         jobs=jobs,
@@ -117,6 +122,7 @@ def grid_page(branch: Branch, view: GridView, job_filter: JobFilter) -> GridPage
         blocking=blocking,
         job_count=len(seen),
         has_older=has_older,
+        may_skip=may_skip,
     )
 
 
@@ -174,8 +180,33 @@ def group_rules(repository_id: int) -> list[Rule]:
     return [Rule(pattern, group) for pattern, group in rules.values_list("pattern", "group")]
 
 
-def blocking_columns(branch: Branch, newest: Sequence[GridRow], jobs: Mapping[int, GridJob]) -> tuple[int, ...]:
-    """Return the columns that must be green for a commit to be viable."""
+def _marked(branch: Branch, rows: Sequence[GridRow]) -> list[GridRow]:
+    """Mark the rows whose pull request was merged by force."""
+    numbers = {row.pull_number for row in rows if row.pull_number}
+    forced = set(
+        ForceMerge.objects.filter(repository_id=branch.repository_id, pull_number__in=numbers).values_list(
+            "pull_number", flat=True
+        )
+    )
+    return [replace(row, forced=True) if row.pull_number in forced else row for row in rows]
+
+
+def blocking_columns(
+    branch: Branch, newest: Sequence[GridRow], jobs: Mapping[int, GridJob]
+) -> tuple[tuple[int, ...], frozenset[int]]:
+    """Return the columns that must be green for a commit to be viable, and those of them that may also be skipped.
+
+    The repository's list says so; of the jobs that it finds, those count that still run. Without a list it is the
+    jobs that regularly give a signal.
+    """
+    lists = job_lists(branch.repository_id)
+    if lists.has_blocking:
+        alive = _seen_characters(newest)
+        return listed_columns(lists.blocking, {c: job.name.full for c, job in jobs.items() if c in alive})
+    return _regular_columns(branch, newest, jobs), frozenset()
+
+
+def _regular_columns(branch: Branch, newest: Sequence[GridRow], jobs: Mapping[int, GridJob]) -> tuple[int, ...]:
     scheduled = _scheduled_workflows(branch)
     columns = {column for column, job in jobs.items() if job.workflow_id in scheduled}
     return default_blocking([row.cells for row in newest], columns)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
@@ -55,12 +55,16 @@ class TrunkStatus:
 
 
 def trunk_status(
-    branch: Branch, newest: Sequence[GridRow], streaks: Sequence[StreakSpan], blocking: Sequence[int]
+    branch: Branch,
+    newest: Sequence[GridRow],
+    streaks: Sequence[StreakSpan],
+    blocking: Sequence[int],
+    may_skip: Collection[int] = (),
 ) -> TrunkStatus:
     """Return the status of the branch from its newest rows and the streaks that last."""
     lasting = [s for s in streaks if s.end is None and _counts(s, newest)]
     oldest = min(lasting, key=lambda s: s.first_bad, default=None)
-    viable = viable_position([(row.position, row.cells) for row in newest], blocking)
+    viable = viable_position([(row.position, row.cells) for row in newest], blocking, may_skip)
     behind = next((i for i, row in enumerate(newest) if row.position == viable), None)
     return TrunkStatus(
         colour=_colour(lasting, newest),

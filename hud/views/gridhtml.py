@@ -201,11 +201,14 @@ def _row(
     return DrawnRow(row.sha, digest, f'<tr data-sha="{row.sha}" data-digest="{digest}"><th scope="row">{when}{drawn}')
 
 
+_FORCED = '<span role="img" title="Merged by force" aria-label="Merged by force">⚑</span> '
+
+
 def _about(row: GridRow, commit: str, addresses: Addresses) -> str:
     # GitHub ends a squashed commit's title with the number that stands beside it anyway.
     title = escape(safe_text(row.title.removesuffix(f" (#{row.pull_number})")[:LONGEST_TITLE]))
     pull = (
-        f'<a class="pr" href="{addresses.base}/pull/{row.pull_number}">#{row.pull_number}</a>'
+        f'<a class="pr" href="{addresses.base}/pull/{row.pull_number}">{_FORCED * row.forced}#{row.pull_number}</a>'
         if row.pull_number
         else '<span class="pr"></span>'
     )

@@ -1,0 +1,81 @@
+"""Writes the lists that a repository keeps about its jobs: kinds, unstable and blocking jobs, flaky tests."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from django.contrib.auth.base_user import AbstractBaseUser
+from django.contrib.auth.models import AnonymousUser
+from django.db import transaction
+
+from hud.core.cell import FAILING
+from hud.core.jobrules import BLOCKING, FLAKY, JobLists, Line, fingerprint
+from hud.models import BranchCommit, Cell, JobRule, Repository
+from hud.queries.grid import repository_jobs
+from hud.queries.jobrules import job_lists
+from hud.services.audit import record
+from hud.services.batch import Batch
+from hud.services.ingest import settle
+from hud.services.live import tell_open_pages
+from hud.services.locks import lock_repository
+from hud.services.verdicts import ask_all
+
+Person = AbstractBaseUser | AnonymousUser
+
+JUDGED_AGAIN_ROWS = 200
+"""Newest rows of each branch whose cells are judged again by changed lists; older ones keep what they were told."""
+
+
+class StaleLines(Exception):
+    """Somebody else has saved other lines since these were read: nothing was written."""
+
+
+@transaction.atomic
+def save_job_list(*, who: Person, repository: Repository, topic: str, lines: Sequence[Line], seen: str) -> bool:
+    """Replace one list, and judge again what it may concern. Returns whether anything changed.
+
+    `seen`: the fingerprint of the list that the editor started from. Raises StaleLines where it is another by now.
+    """
+    lock_repository(repository)
+    before = job_lists(repository.pk)
+    if tuple(lines) == before.of(topic):
+        return False
+    if fingerprint(before.of(topic)) != seen:
+        raise StaleLines
+    JobRule.objects.filter(repository=repository, topic=topic).delete()
+    JobRule.objects.bulk_create(
+        JobRule(repository=repository, topic=topic, order=order, pattern=line.pattern, value=line.value)
+        for order, line in enumerate(lines)
+    )
+    told = {"before": {topic: _told(before.of(topic))}, "after": {topic: _told(lines)}}
+    record(who, "jobs.changed", repository.full_name, **told)
+    if topic != BLOCKING:
+        ask_all(repository)
+    if topic not in (BLOCKING, FLAKY):
+        _judge_trunk_again(repository, before, job_lists(repository.pk))
+    tell_open_pages(repository)
+    return True
+
+
+def _told(lines: Sequence[Line]) -> list[str]:
+    return [f"{line.value} = {line.pattern}" for line in lines]
+
+
+def _judge_trunk_again(repository: Repository, before: JobLists, after: JobLists) -> None:
+    """Judge the failing cells of trunk of those jobs about which the lists say something else now."""
+    names = {job.job_id: job.name.full for job in repository_jobs(repository.pk).values()}
+    was, now = set(before.unstable_among(names.values())), set(after.unstable_among(names.values()))
+    old, new = before.job_kinds(), after.job_kinds()
+    changed = [
+        job_id
+        for job_id, name in names.items()
+        if (name in was) != (name in now) or old.kind_of(name) != new.kind_of(name)
+    ]
+    batch = Batch(repository)
+    for branch in repository.branches.filter(tracked=True):
+        newest = BranchCommit.objects.filter(branch=branch).order_by("-position").values("commit_id")
+        cells = Cell.objects.filter(
+            commit_id__in=newest[:JUDGED_AGAIN_ROWS], job_id__in=changed, state__in=[state.value for state in FAILING]
+        )
+        batch.dirty_streaks |= set(cells.values_list("commit_id", "job_id"))
+    settle(batch)
