@@ -12,6 +12,7 @@ from hud.api.auth import explain_refusals
 from hud.api.failures import router as failures_router
 from hud.api.gate import router as gate_router
 from hud.api.results import router as results_router
+from hud.api.rules import router as rules_router
 from hud.core.bars import streak_marks
 from hud.core.cell import state_of
 from hud.core.gridview import MOST_PAGES, MOST_PER_PAGE, PER_PAGE, GridView
@@ -29,6 +30,7 @@ explain_refusals(api)
 api.add_router("", results_router)
 api.add_router("", gate_router)
 api.add_router("", failures_router)
+api.add_router("", rules_router)
 
 _REPOSITORY = "/repositories/{owner}/{name}"
 _BRANCH = _REPOSITORY + "/branches/{path:branch}"

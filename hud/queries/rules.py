@@ -122,13 +122,18 @@ def _speaks_of(spec: RuleSpec, text: str) -> bool:
 
 def builtin_rules(*, people: tuple[RuleRow, ...], text: str = "", page: int = 1) -> tuple[list[BuiltinRow], int]:
     """Return a page of the built-in rules, strongest first, and how many there are in all."""
-    found = [spec for spec in Ruleset.builtin().rules if _speaks_of(spec, text)]
-    found.sort(key=lambda spec: (-spec.priority, spec.name.casefold()))
+    found = strongest_builtin(text)
     shown = found[(page - 1) * BUILTIN_PER_PAGE : page * BUILTIN_PER_PAGE]
     rows = [
         BuiltinRow(spec, tuple(row for row in people if row.enabled and row.spec.name == spec.name)) for spec in shown
     ]
     return rows, len(found)
+
+
+def strongest_builtin(text: str = "") -> list[RuleSpec]:
+    """Return the built-in rules with all words of `text`, strongest first."""
+    found = [spec for spec in Ruleset.builtin().rules if _speaks_of(spec, text)]
+    return sorted(found, key=lambda spec: (-spec.priority, spec.name.casefold()))
 
 
 def builtin_rule(name: str) -> RuleSpec | None:

@@ -145,8 +145,8 @@ def _save(request: HttpRequest, editor: Editor, typed: TypedRule, seen: int) -> 
         return _conflict(request, editor, typed)
     except RuleRefused as refused:
         return _page(request, editor, typed, seen=seen, status=422, errors=refused.errors)
-    saved, same = "It is saved, and the stored logs are read again.", "Nothing was different, so nothing was saved."
-    messages.success(request, saved if changed else same)
+    saved = f"It is saved as version {rule.version}."
+    messages.success(request, saved if changed else "Nothing was different, so nothing was saved.")
     return redirect(f"{HERE}/{rule.pk}")
 
 

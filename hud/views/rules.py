@@ -131,7 +131,7 @@ def _changed(request: HttpRequest, rule_id: int, save: partial[Any], done: str, 
         return _rule_page(request, rule_id, 422, refused=refused.errors, asked=asked, reason=reason)
     except LookupError:
         raise Missing("There is no such version.", (Nearby("The rule", f"{HERE}/{rule_id}"),)) from None
-    messages.success(request, f"{done} The stored logs are read again.")
+    messages.success(request, done)
     return redirect(f"{HERE}/{rule_id}")
 
 
