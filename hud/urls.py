@@ -10,7 +10,7 @@ from django.urls.converters import IntConverter
 
 from hud.api.hud_shape import hud
 from hud.api.v1 import api
-from hud.views import blocking, card, grid, hooks, live, pull, rule_editor, rules, why
+from hud.views import blocking, card, flaky, grid, hooks, live, pull, rule_editor, rules, why
 from hud.views.alerts import alert, alerts
 from hud.views.apidocs import docs
 from hud.views.badge import badge
@@ -41,6 +41,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("hooks/github", hooks.github, name="github-hook"),
     path("metrics", metrics, name="metrics"),
     path("failures", failures, name="failures"),
+    path("flaky", flaky.home, name="flaky-home"),
     path("badge/<owner>/<name>/<path:branch>.svg", badge, name="badge"),
     path("api/hud/<owner>/<name>/<path:branch>/<int:page>", hud, name="api-hud"),
     path("api/v1/docs", docs, name="api-docs"),
@@ -74,6 +75,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("rules/<int:rule_id>/undo", rules.undo, name="rule-undo"),
     path("rules/<int:rule_id>/switch", rules.switch, name="rule-switch"),
     # ── Below a repository ───────────────────────────────────────────────────────────────────────────────────────────
+    path("<owner>/<name>/-/flaky", flaky.flaky, name="flaky"),
     path("<owner>/<name>/-/cell/<sha>/<int:column>", card.cell, name="cell"),
     path("<owner>/<name>/-/card/<sha>/<int:column>", card.card, name="card"),
     path("<owner>/<name>/-/card/<sha>/group", card.group, name="group-card"),

@@ -157,7 +157,8 @@ def _until(repository_ids: list[int]) -> tuple[datetime, bool]:
     ends = Repository.objects.filter(pk__in=repository_ids).annotate(last=last).values_list("last", flat=True)
     newest = max((at for at in ends if at is not None), default=None)
     if newest is None or newest > now - OLD_DATA:
-        return now + timedelta(minutes=5), False
+        # GitHub's clock may be ahead of ours.
+        return max(now, newest or now) + timedelta(minutes=5), False
     return newest + timedelta(seconds=1), True
 
 
