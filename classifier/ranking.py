@@ -16,6 +16,7 @@ FAILURES_LIMIT: Final = 50
 TEST_TAG: Final = "test"
 """Rules with this tag name a failed test; others at most tell more about one."""
 
+ABOUT_TESTS: Final = ("test", "crash", "timeout")
 CUT_SHORT: Final = ("timeout", "cancelled", "infra_runner")
 
 Weighed = tuple[int, Hit]
@@ -112,7 +113,8 @@ def _all_tests(ranked: Sequence[Hit], tests: Mapping[str, Sequence[str]]) -> lis
 
 
 def _tests_of(hit: Hit, all_tests: Sequence[str]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys([*hit.tests, *all_tests])) if hit.tests else ()
+    """The hit's own test, then the others of the log if the failure is of a kind that tests have."""
+    return tuple(dict.fromkeys([*hit.tests, *(all_tests if hit.rule.category in ABOUT_TESTS else ())]))
 
 
 def _failure(hit: Hit, tests: tuple[str, ...]) -> Failure:
