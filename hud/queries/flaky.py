@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from django.db.models import Q, Sum
@@ -99,6 +99,36 @@ def healed_tests(run: Run) -> tuple[TestOfRun, ...]:
     """Return the tests that passed in the run when they were tried again: none of them made it fail."""
     rows = TestResult.objects.filter(report__run=run, outcome=TestResult.Outcome.FLAKY)
     return tuple(_test_of_run(row) for row in rows.select_related("test").order_by("test__owner", "test__name"))
+
+
+def healed_names(run_ids: Collection[int]) -> dict[int, HealedNames]:
+    """Return, by row id of the run, which names of its log are tests that healed there. One statement.
+
+    Runs without such tests are left out.
+    """
+    rows = TestResult.objects.filter(report__run_id__in=run_ids).values_list(
+        "report__run_id", "outcome", "test__owner", "test__name"
+    )
+    found: dict[int, HealedNames] = defaultdict(HealedNames)
+    for run_id, outcome, owner, name in rows:
+        keys = keys_of(name, owner)
+        kept = found[run_id].healed if outcome == TestResult.Outcome.FLAKY else found[run_id].failed
+        kept.update((keys.full, keys.tail, keys.bare))
+    return {run_id: names for run_id, names in found.items() if names.healed}
+
+
+@dataclass(frozen=True, slots=True)
+class HealedNames:
+    """Names of a run's tests, as keys: of those that healed, and of those that failed at last."""
+
+    healed: set[int] = field(default_factory=set)
+    failed: set[int] = field(default_factory=set)
+
+    def has(self, name: str) -> bool:
+        """Whether the log's `name` means a test that healed, and cannot mean one that failed at last."""
+        keys = keys_of(name)
+        meant = {keys.full, keys.tail}
+        return bool(meant & self.healed) and not meant & self.failed
 
 
 def is_named_by(test: TestOfRun, name: str) -> bool:

@@ -1,12 +1,38 @@
-"""How often tests gave both results on one commit."""
+"""What test reports add to the evidence of verdicts."""
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
+from dataclasses import replace
+from datetime import datetime
 
+from classifier.verdict import Failure as Cause
 from classifier.verdict import FlipRate
+from hud.models import Repository
+from hud.queries import flaky
 
 
-def flip_rates(repository_id: int, tests: Collection[str]) -> list[FlipRate]:
-    """Return the rates of those of the tests about which something is known."""
-    return []
+def flip_rates(repository: Repository, tests: Collection[str], before: datetime) -> list[FlipRate]:
+    """Return how often tests gave both results on one commit, of those about which something was known by then."""
+    known = flaky.flip_rates(repository, tests, before) if tests else {}
+    return [FlipRate(name, flips, samples) for name, (flips, samples) in sorted(known.items())]
+
+
+def without_healed(causes: Mapping[int, tuple[Cause, ...]]) -> dict[int, tuple[Cause, ...]]:
+    """Return the causes of runs (by row id) without the tests that passed in their run when they were tried again.
+
+    A cause of which no test is left is left out: it did not make the run fail.
+    """
+    healed = flaky.healed_names(list(causes))
+    return {run_id: _left(found, healed.get(run_id)) for run_id, found in causes.items()}
+
+
+def _left(causes: tuple[Cause, ...], healed: flaky.HealedNames | None) -> tuple[Cause, ...]:
+    if healed is None:
+        return causes
+    left = []
+    for cause in causes:
+        tests = tuple(test for test in cause.tests if not healed.has(test))
+        if tests or not cause.tests:
+            left.append(cause if len(tests) == len(cause.tests) else replace(cause, tests=tests))
+    return tuple(left)

@@ -22,7 +22,7 @@ from hud.core.cellcode import ABSENT, LOOKS, CellLook
 from hud.core.kinship import Line, share_code
 from hud.models import BranchCommit, Commit, Log, PullRequest, Run
 from hud.queries import neighbours
-from hud.queries.flips import flip_rates
+from hud.queries.flips import flip_rates, without_healed
 from hud.queries.grid import repository_jobs
 from hud.queries.jobrules import job_lists
 
@@ -62,7 +62,7 @@ class _Gathering:
         self.own = neighbours.runs_of(commit)
         self.judged = [run for run in self.own if is_judged(run)]
         self.pushed_at = self._pushed_at()
-        self.causes = neighbours.causes_of(run.pk for run in self.own)
+        self.causes = without_healed(neighbours.causes_of(run.pk for run in self.own))
         self.pulls: dict[str, PullRequest] = {}
         self.by_number: dict[int, PullRequest] = {}
 
@@ -90,7 +90,7 @@ class _Gathering:
         behind = neighbours.runs_behind(cells)
         self.causes |= neighbours.causes_of(run.pk for run in [*alike, *behind])
         tests = {test for run in self.judged for cause in self.causes.get(run.pk, ()) for test in cause.tests}
-        rates = flip_rates(self.repository.pk, tests)
+        rates = flip_rates(self.repository, tests, middle)
         trunk = self._trunk_attempts(rows, behind, kin)
         elsewhere = [self._attempt(run) for run in [*alike, *greens]]
         shared = Scenario(

@@ -19,6 +19,7 @@ from hud.core.idset import pack_ids, unpack_ids
 from hud.core.junit import WORST_LAST, JUnitReport, Limits, Outcome, ReadTest, merge_tests, read_junit
 from hud.core.testname import identity_of, keys_of
 from hud.models import Branch, Run, Test, TestReport, TestResult
+from hud.services.verdicts import ask
 
 _LOCK_CLASS = 0x48554404  # "HUD", 4: the advisory locks of test results
 MOST_PROBLEMS = 20
@@ -54,6 +55,7 @@ def ingest_reports(*, run: Run, reports: Sequence[JUnitReport]) -> Ingested:
         fresh = list({r.digest: r for r in reports if r.digest not in seen}.values())
         if fresh:
             _take_in(report, run, fresh)
+            ask(run.repository, [(run.commit_id, run.job_id)])
         problems = tuple(dict.fromkeys(p for r in reports for p in r.problems))
         return Ingested(report, len(reports), len(fresh), problems)
 

@@ -7,9 +7,13 @@ from datetime import timedelta
 import pytest
 from pytest_django import DjangoAssertNumQueries
 
+from classifier.verdict import Failure as Cause
+from classifier.verdict import FlipRate
 from hud.core.junit import read_junit
 from hud.models import Repository
 from hud.queries.flaky import failing_tests, flip_rates, is_named_by
+from hud.queries.flips import flip_rates as as_evidence
+from hud.queries.flips import without_healed
 from hud.services.junit import ingest_reports
 from tests.factories import NOON, Trunk, make_commit, make_repository, make_run, make_trunk
 
@@ -78,3 +82,31 @@ def test_a_failing_test_is_known_by_the_names_of_its_log(trunk: Trunk) -> None:
     (test,) = failing_tests(Run.objects.get(commit__pull_number=4100))
     assert is_named_by(test, "tests/test_a.py::TestB::test_c") and is_named_by(test, "test_c")
     assert not is_named_by(test, "tests/test_a.py::TestB::test_d")
+
+
+def cause(*tests: str) -> Cause:
+    return Cause(
+        rule="r", category="test", captures=tests, signature="s", generic=False, line="l", context=(), tests=tests
+    )
+
+
+def test_tests_that_healed_are_taken_out_of_the_causes_of_their_run(trunk: Trunk) -> None:
+    text = (
+        "<testsuite><testcase classname='a.B' name='heals'><flakyFailure/></testcase>"
+        "<testcase classname='a.B' name='red'><failure/></testcase>"
+        "<testcase classname='a.C' name='both'><flakyFailure/></testcase>"
+        "<testcase classname='a.D' name='both'><failure/></testcase></testsuite>"
+    )
+    run, other = (make_run(trunk.commits[0], trunk.jobs[0]) for _ in range(2))
+    ingest_reports(run=run, reports=[read_junit([text.encode()])])
+    causes = (cause("heals(a.B)"), cause("B.heals", "B.red"), cause("both"), cause())
+    left = without_healed({run.pk: causes, other.pk: causes})
+    assert [found.tests for found in left[run.pk]] == [("B.red",), ("both",), ()]
+    assert left[other.pk] == causes
+
+
+def test_flip_rates_are_evidence_by_the_names_of_the_log(trunk: Trunk) -> None:
+    ran(trunk, 100, "shop.CartTest", "adds", "h")
+    ran(trunk, 101, "shop.CartTest", "adds", "p")
+    assert as_evidence(trunk.repository, {"adds(shop.CartTest)"}, NOON) == [FlipRate("adds(shop.CartTest)", 1, 2)]
+    assert as_evidence(trunk.repository, set(), NOON) == []
