@@ -2,6 +2,7 @@
 
 import functools
 import os
+import re
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,11 @@ from classifier import Classification, Engine, Failure
 CHECKOUT = Path(__file__).resolve().parents[2]
 OWN_LOGS = CHECKOUT / "tests" / "logs"
 SHARED = Path(os.environ.get("HUD_SHARED", CHECKOUT.parent / "shared"))
+
+NOISE = re.compile(
+    r"\d{4}-\d\d-\d\dT|\d\d:\d\d:\d\d|0x[0-9a-f]{6,}|\bpid[ =:]\d+|/tmp/\w+|\b\d+(?:\.\d+)? ?ms\b|\b[0-9a-f]{12,}\b"
+)
+"""What changes from run to run, and so must not be in a capture: times, addresses, pids, temporary paths, digests."""
 
 needs_shared = pytest.mark.skipif(
     not (SHARED / "data" / "logs" / "index.json").exists(),

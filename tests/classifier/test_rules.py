@@ -8,12 +8,10 @@ import pytest
 from classifier import CATEGORIES, Engine, Ruleset, RuleSpec
 from classifier.matching import Matcher
 from classifier.rules import RuleError, compiled
-from tests.classifier.samples import engine
+from tests.classifier.samples import NOISE, engine
 
 RULES = Ruleset.builtin().rules
 SECTIONS = {section.name: section for section in Ruleset.builtin().sections}
-NOISE = re.compile(r"\d{4}-\d\d-\d\dT|\d\d:\d\d:\d\d|0x[0-9a-f]{6,}|\bpid \d+|/tmp/\w+|\b\d+ ?ms\b|[0-9a-f]{12,}")
-MIN_HINT_BYTES = 3
 
 GREEN = Path(__file__).with_name("green.txt").read_text(encoding="utf-8")
 
