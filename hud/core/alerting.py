@@ -57,22 +57,22 @@ def broken_streaks(cells: Mapping[str, Iterable[StreakCell]], threshold: int) ->
 
 
 def one_per_cause(spans: Iterable[AlertSpan], causes: Mapping[tuple[str, int], str]) -> list[AlertSpan]:
-    """Join the alerts of jobs that broke at the same commit with the same signature, and opened and ended together.
+    """Join the alerts of jobs that broke at the same commit with the same signature: one until the last is mended.
 
     `causes` maps (job, position of its first bad cell) to a signature; without one an alert stays alone.
     """
     joined: dict[tuple[object, ...], list[AlertSpan]] = defaultdict(list)
     for span in spans:
-        cause = causes.get((span.jobs[0], span.first_bad), "")
-        key = (span.first_bad, span.opened_at, span.resolved_at, cause or span.jobs)
-        joined[key].append(span)
-    together = [
-        AlertSpan(
-            tuple(sorted(job for s in group for job in s.jobs)),
-            group[0].first_bad,
-            group[0].opened_at,
-            group[0].resolved_at,
-        )
-        for group in joined.values()
-    ]
+        joined[(span.first_bad, causes.get((span.jobs[0], span.first_bad), "") or span.jobs)].append(span)
+    together = [_joined(group) for group in joined.values()]
     return sorted(together, key=lambda s: (s.opened_at, s.jobs))
+
+
+def _joined(group: list[AlertSpan]) -> AlertSpan:
+    ends = [span.resolved_at for span in group]
+    return AlertSpan(
+        jobs=tuple(sorted(job for span in group for job in span.jobs)),
+        first_bad=group[0].first_bad,
+        opened_at=min(span.opened_at for span in group),
+        resolved_at=None if None in ends else max(end for end in ends if end is not None),
+    )

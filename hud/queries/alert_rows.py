@@ -5,14 +5,17 @@ from dataclasses import dataclass, field
 
 from django.db.models import QuerySet
 
-from hud.core.alerting import alert_job
+from hud.core.alerting import alert_job, merge_shards
 from hud.core.alerts.rules import RuleSpec
-from hud.core.cellcode import ABSENT
+from hud.core.alerts.spans import Word
+from hud.core.cell import FAILING, State
+from hud.core.cellcode import ABSENT, LOOKS
 from hud.core.groups import group_columns, workflow_to_split
 from hud.models import Branch, BranchCommit
 from hud.queries.grid import group_rules, repository_jobs
 
 _FIRST_CHUNK, _GREATEST_CHUNK = 64, 2048
+_UNDECIDED = frozenset(c for c, k in LOOKS.items() if k.state in (State.PENDING, State.QUEUED, State.CANCELLED))
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,3 +145,24 @@ class NamedJob:
     shown: str
     group: str
     job_id: int
+
+
+def job_word(row: TrunkRow, spec: RuleSpec, job: CountedJob) -> Word:
+    """Return what a commit says about a job: red, green, or nothing."""
+    state = merge_shards(spec.counted_state(row.char(c)) for c in job.columns)
+    return state in FAILING if state in FAILING or state is State.SUCCESS else None
+
+
+def mass_states(row: TrunkRow, spec: RuleSpec, jobs: Iterable[CountedJob]) -> tuple[set[str], set[str], int]:
+    """Return the red and green jobs of a commit and how many have no result yet."""
+    red, green, undecided = set(), set(), 0
+    for job in jobs:
+        chars = {row.char(c) for c in job.columns}
+        state = merge_shards(spec.counted_state(char) for char in chars)
+        if state in FAILING:
+            red.add(job.key)
+        elif state is State.SUCCESS:
+            green.add(job.key)
+        elif chars & _UNDECIDED:
+            undecided += 1
+    return red, green, undecided

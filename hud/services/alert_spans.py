@@ -13,21 +13,17 @@ from django.db.models import Exists, OuterRef, Q
 from django.utils import timezone
 
 from classifier.verdict.trunk import TrunkCell, cause_changes
-from hud.core.alerting import merge_shards
 from hud.core.alerts.rules import BROKEN_STREAK, MASS_FAILURE, RuleSpec, spec_of
 from hud.core.alerts.spans import Span, Word, find_spans, mass_word
 from hud.core.cell import FAILING, State
-from hud.core.cellcode import ABSENT, FAILING_CHARS, LOOKS
+from hud.core.cellcode import ABSENT, FAILING_CHARS
 from hud.core.text import storable
 from hud.models import AlertRule, AlertSpan, Branch, BranchCommit, Cell, Failure
-from hud.queries.alert_rows import CountedJob, JobTable, TrunkRow, TrunkRows
+from hud.queries.alert_rows import CountedJob, JobTable, TrunkRow, TrunkRows, job_word, mass_states
 
 ALL_JOBS = "*"
 """The job of a mass failure's spans."""
 MOST_JOBS_NAMED = 500
-_UNDECIDED = frozenset(
-    char for char, look in LOOKS.items() if look.state in (State.PENDING, State.QUEUED, State.CANCELLED)
-)
 
 
 @dataclass(slots=True)
@@ -107,7 +103,7 @@ class Scan:
         self, rule: AlertRule, spec: RuleSpec, job: CountedJob, positions: set[int], found: Refreshed
     ) -> None:
         def word(row: TrunkRow) -> Word:
-            return _word(merge_shards(spec.counted_state(row.char(c)) for c in job.columns))
+            return job_word(row, spec, job)
 
         region = self._region(word, min(positions), max(positions), spec.resolve_after)
         by_position = {row.position: row for row in region}
@@ -158,22 +154,8 @@ class Scan:
     def _refresh_mass(
         self, rule: AlertRule, spec: RuleSpec, jobs: list[CountedJob], positions: set[int], found: Refreshed
     ) -> None:
-        column_names = {c: job.key for job in jobs for c in job.columns}
-        counted = {char: spec.counted_state(char) for char in LOOKS}
-
         def states(row: TrunkRow) -> tuple[set[str], set[str], int]:
-            red, green, undecided = set(), set(), set()
-            for column, char in enumerate(row.cells):
-                name = column_names.get(column)
-                if name is None:
-                    continue
-                if counted[char] in FAILING:
-                    red.add(name)
-                elif counted[char] is State.SUCCESS:
-                    green.add(name)
-                elif char in _UNDECIDED:
-                    undecided.add(name)
-            return red, green - red, len(undecided - red - green)
+            return mass_states(row, spec, jobs)
 
         def word(row: TrunkRow) -> Word:
             return mass_word(*states(row), at_least=spec.min_jobs)
@@ -185,7 +167,7 @@ class Scan:
             branch=self._branch,
             first_bad__lte=max(positions),
         ).exists()
-        if not old_exists and not any(word(row) for row in touched):
+        if not old_exists and not any(_is_mostly_red(row, spec.min_jobs) for row in touched):
             return
         region = self._region(word, min(positions), max(positions), spec.resolve_after)
         by_position = {row.position: row for row in region}
@@ -196,7 +178,7 @@ class Scan:
             row = row or AlertSpan(rule=rule, branch=self._branch, job=ALL_JOBS)
             red = sorted(states(by_position[span.last_bad])[0])
             row.jobs = [shown[key] for key in red][:MOST_JOBS_NAMED]
-            everything = CountedJob(ALL_JOBS, "", "", tuple(column_names), ())
+            everything = CountedJob(ALL_JOBS, "", "", (), ())
             cause = _Cause(times=self._times(span, by_position))
             self._write(row, span, by_position, cause, everything, found)
         self._drop(old, found)
@@ -259,8 +241,9 @@ class Scan:
             row.delete()
 
 
-def _word(state: State) -> Word:
-    return state is not State.SUCCESS if state in FAILING or state is State.SUCCESS else None
+def _is_mostly_red(row: TrunkRow, jobs: int) -> bool:
+    """Tell at little cost whether the commit may be part of a mass failure of so many jobs."""
+    return sum(char in FAILING_CHARS for char in row.cells) >= jobs
 
 
 def _until_green(rows: Iterable[TrunkRow], word: Callable[[TrunkRow], Word], greens: int) -> list[TrunkRow]:

@@ -20,9 +20,10 @@ from hud.core.alerts.words import commits, listed, reason_of, title_of
 from hud.core.text import storable
 from hud.models import Alert, AlertEvent, AlertRule, AlertSpan, Branch, BranchCommit, Job
 from hud.queries.alert_rows import JobTable, TrunkRows
-from hud.services.alert_rules import rules_of
+from hud.services.alert_rules import branches_of, rules_of
 from hud.services.alert_spans import Dirty, Refreshed, Scan, displaced_spans, may_matter
 from hud.services.batch import Batch
+from hud.services.locks import lock_repository
 from hud.services.silences import break_silences
 from hud.services.telling import tell
 
@@ -44,6 +45,7 @@ def evaluate_alerts(batch: Batch) -> None:
 @transaction.atomic
 def evaluate_from_scratch(branch: Branch, rule: AlertRule | None = None) -> None:
     """Look at every row again, for one rule or all: after a rule changed. Ends as if it had always been so."""
+    lock_repository(branch.repository)
     rules = [rule] if rule else rules_of(branch.repository)
     table = JobTable(branch.repository_id)
     ends = BranchCommit.objects.filter(branch=branch).order_by("position").values_list("position", flat=True)
@@ -59,6 +61,12 @@ def evaluate_from_scratch(branch: Branch, rule: AlertRule | None = None) -> None
             _update_alerts(one, branch, scan.refresh(one, dirty))
         else:
             _end_all(one, branch)
+
+
+def rule_was_saved(rule: AlertRule) -> None:
+    """Evaluate a rule that is new or was changed, over all that is stored."""
+    for branch in branches_of(rule):
+        evaluate_from_scratch(branch, rule)
 
 
 def _branches(batch: Batch) -> list[Branch]:

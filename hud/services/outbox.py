@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from datetime import timedelta
 from functools import partial
 from typing import Any
+from uuid import uuid4
 
 from celery import current_app
 from django.conf import settings
@@ -53,9 +54,8 @@ def enqueue(alert: Alert, message: Message, event: AlertEvent, targets: Iterable
 
 def enqueue_test(target: Target, *, who: str) -> OutboxMessage:
     """Write a message that only tries whether the target can be reached."""
-    stamp = timezone.now()
     message = OutboxMessage.objects.create(
-        key=f"test-{target.pk}-{stamp.timestamp():.6f}",
+        key=f"test-{target.pk}-{uuid4()}",
         target=target,
         kind="test",
         payload={"kind": "test", "title": "Test message from HUD", "text": f"{who} pressed the test button."},

@@ -8,8 +8,8 @@ from django.utils import timezone
 from hud.core.alerts.telling import Message, Standing, what_to_tell
 from hud.core.alerts.words import listed
 from hud.models import Alert, AlertEvent, Silence
+from hud.queries.silence_matching import silences_of
 from hud.services.outbox import enqueue, targets_of
-from hud.services.silences import silences_of
 
 _WORDS = {
     Message.RAISED: "Told that it fires",

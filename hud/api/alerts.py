@@ -1,0 +1,646 @@
+"""Alerts, silences, alert rules and targets for programs. Everyone may read alerts, silences and rules."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+from django.http import HttpRequest
+from django.urls import reverse
+from ninja import Field, Query, Router, Schema, Status
+from ninja.errors import HttpError
+
+from hud.api.auth import CALLERS, REFUSALS, require_admin, require_on_call
+from hud.api.schemas import Problem
+from hud.clients.notify import TargetRefused
+from hud.core.alerts.matchers import BadMatcher, read_matchers
+from hud.core.alerts.rules import read_rule, spec_of
+from hud.models import Alert, AlertRule, OutboxMessage, Repository, Silence, Target
+from hud.queries.alert_dry_run import DryAlert, dry_run
+from hud.queries.alerts import MOST_PER_PAGE, AlertFilter, AlertItem, alert_item, alert_page, alerts_like, hidden_by
+from hud.queries.alerts import repository_named as _named
+from hud.queries.places import branch_at
+from hud.queries.silence_matching import state_of
+from hud.services import acknowledge as acknowledging
+from hud.services import alert_rules, silences
+from hud.services.alerting import rule_was_saved
+from hud.services.audit import record
+from hud.services.outbox import enqueue_test
+from hud.services.targets import TargetConflict, save_target
+from hud.services.targets import told as target_told
+
+router = Router(tags=["alerts"])
+_MISSING = {404: Problem}
+_WRITES: dict[int, Any] = {404: Problem, 409: Problem, 422: Problem, **REFUSALS}
+
+
+# ── Alerts ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+class AlertOut(Schema):
+    id: int
+    rule: str
+    rule_id: int
+    kind: str
+    state: str
+    priority: str
+    team: str
+    title: str
+    reason: str
+    description: str
+    repository: str
+    branch: str
+    occurred_at: datetime | None
+    resolved_at: datetime | None
+    first_bad: str | None
+    last_good: str | None
+    opened_at: str | None
+    resolved_at_sha: str | None
+    suspects: list[str]
+    jobs: list[str]
+    signature: str
+    failure_line: str
+    length: int
+    episode: int
+    withdrawn: bool
+    inhibited_by: int | None
+    acknowledged_by: str | None
+    silenced_by: list[int]
+    runbook: str
+    dashboard: str
+    url: str
+
+
+class AlertsOut(Schema):
+    items: list[AlertOut]
+    next: str | None
+
+
+class TimelineOut(Schema):
+    at: datetime
+    kind: str
+    who: str
+    text: str
+
+
+class AlertDetailOut(AlertOut):
+    timeline: list[TimelineOut]
+
+
+class NoteIn(Schema):
+    note: str = ""
+
+
+@router.get("/alerts", response={200: AlertsOut}, summary="Alerts, newest first")
+def list_alerts(
+    request: HttpRequest,
+    repository: str = "",
+    branch: str = "",
+    state: str = "",
+    priority: str = "",
+    team: str = "",
+    rule: str = "",
+    before: int | None = Query(None, ge=1),
+    limit: int = Query(50, ge=1, le=MOST_PER_PAGE),
+) -> dict[str, Any]:
+    """`repository` is owner/name, `rule` a name or a number, `next` the address of the next page."""
+    wanted = AlertFilter(repository, branch, state, priority, team, rule, before, limit)
+    items, following = alerts_like(wanted)
+    address = None
+    if following is not None:
+        query = request.GET.copy()
+        query["before"] = str(following)
+        address = request.build_absolute_uri(f"{request.path}?{query.urlencode()}")
+    return {"items": [_alert_out(request, item) for item in items], "next": address}
+
+
+@router.get("/alerts/{int:alert_id}", response={200: AlertDetailOut, **_MISSING}, summary="One alert with its timeline")
+def one_alert(request: HttpRequest, alert_id: int) -> dict[str, Any]:
+    page = alert_page(alert_id)
+    if page is None:
+        raise HttpError(404, f"There is no alert {alert_id}.")
+    lines = [{"at": e.at, "kind": e.kind, "who": e.who, "text": e.text} for e in page.timeline]
+    return {**_alert_out(request, page.item), "timeline": lines}
+
+
+@router.post(
+    "/alerts/{int:alert_id}/acknowledge",
+    auth=CALLERS,
+    response={200: AlertOut, **_WRITES},
+    summary="Look after an alert (on-call)",
+)
+def acknowledge(request: HttpRequest, alert_id: int, body: NoteIn | None = None) -> dict[str, Any]:
+    user = require_on_call(request)
+    try:
+        acknowledging.acknowledge(alert_id, who=user, note=body.note if body else "")
+    except Alert.DoesNotExist:
+        raise HttpError(404, f"There is no alert {alert_id}.") from None
+    except acknowledging.NotFiring as error:
+        raise HttpError(409, str(error)) from None
+    item = alert_item(alert_id)
+    if item is None:
+        raise HttpError(404, f"There is no alert {alert_id}.")
+    return _alert_out(request, item)
+
+
+def _alert_out(request: HttpRequest, item: AlertItem) -> dict[str, Any]:
+    alert, spec = item.alert, item.spec
+    return {
+        "id": alert.pk,
+        "rule": alert.rule.name,
+        "rule_id": alert.rule_id,
+        "kind": alert.kind,
+        "state": alert.state,
+        "priority": alert.priority,
+        "team": alert.team,
+        "title": alert.title,
+        "reason": alert.reason,
+        "description": spec.description,
+        "repository": alert.branch.repository.full_name,
+        "branch": alert.branch.name,
+        "occurred_at": alert.occurred_at,
+        "resolved_at": alert.resolved_at,
+        "first_bad": alert.first_bad or None,
+        "last_good": alert.last_good or None,
+        "opened_at": alert.opened_at_sha or None,
+        "resolved_at_sha": alert.resolved_at_sha or None,
+        "suspects": [mention.sha for mention in item.suspects],
+        "jobs": alert.jobs,
+        "signature": alert.signature,
+        "failure_line": alert.line,
+        "length": alert.length,
+        "episode": alert.episode,
+        "withdrawn": alert.withdrawn,
+        "inhibited_by": alert.inhibited_by_id if alert.state == Alert.State.FIRING else None,
+        "acknowledged_by": item.acknowledged.who if item.acknowledged else None,
+        "silenced_by": [silence.pk for silence in item.silenced_by],
+        "runbook": spec.runbook_url,
+        "dashboard": spec.dashboard_url,
+        "url": request.build_absolute_uri(reverse("alert", args=[alert.pk])),
+    }
+
+
+# ── Silences ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+class MatcherIn(Schema):
+    name: str = ""
+    op: str = "="
+    value: str = ""
+
+
+class SilenceIn(Schema):
+    """What is missing is said in words, field by field."""
+
+    matchers: list[MatcherIn] = Field(default_factory=list)
+    starts_at: datetime | None = None
+    ends_at: datetime | None = None
+    reason: str = ""
+    until_resolved: bool = False
+    issue_url: str = ""
+    version: int | None = None
+
+
+class MatchersIn(Schema):
+    matchers: list[MatcherIn] = Field(default_factory=list)
+
+
+class VersionIn(Schema):
+    version: int | None = None
+
+
+class SilenceOut(Schema):
+    id: int
+    state: str
+    matchers: list[MatcherIn]
+    starts_at: datetime
+    ends_at: datetime
+    reason: str
+    author: str
+    until_resolved: bool
+    issue_url: str
+    version: int
+    created_at: datetime
+    updated_at: datetime
+    expired_at: datetime | None
+    last_matched_at: datetime | None
+
+
+class BriefAlert(Schema):
+    id: int
+    title: str
+    state: str
+    occurred_at: datetime | None
+    url: str
+
+
+class PreviewOut(Schema):
+    now: list[BriefAlert]
+    past: list[BriefAlert]
+    days: int
+    looked_at: int
+
+
+@router.get("/silences", response={200: list[SilenceOut], 422: Problem}, summary="Silences, newest first")
+def list_silences(
+    request: HttpRequest, state: str = "", limit: int = Query(200, ge=1, le=1000)
+) -> list[dict[str, Any]]:
+    """`state`: pending, active or expired."""
+    if state not in ("", "pending", "active", "expired"):
+        raise HttpError(422, "state is pending, active or expired.")
+    rows = [_silence_out(row) for row in Silence.objects.order_by("-id")[:5000]]
+    return [row for row in rows if not state or row["state"] == state][:limit]
+
+
+@router.post("/silences", auth=CALLERS, response={201: SilenceOut, **_WRITES}, summary="Silence alerts (admin)")
+def make_silence(request: HttpRequest, body: SilenceIn) -> Status[Any]:
+    """The author is the caller. Start, end, reason and a matcher set that does not match everything are required."""
+    user = require_admin(request)
+    return Status(201, _silence_out(silences.make_silence(_wanted(body), who=user)))
+
+
+@router.post(
+    "/silences/preview", auth=CALLERS, response={200: PreviewOut, **_WRITES}, summary="What matchers would hide (admin)"
+)
+def preview_silence(request: HttpRequest, body: MatchersIn) -> dict[str, Any]:
+    """Alerts that fire now and those of the last 14 days."""
+    require_admin(request)
+    try:
+        matchers = read_matchers([m.dict() for m in body.matchers])
+    except BadMatcher as error:
+        raise HttpError(422, str(error)) from None
+    hidden = hidden_by(matchers)
+    return {
+        "now": [_brief(request, a) for a in hidden.now],
+        "past": [_brief(request, a) for a in hidden.past],
+        "days": hidden.days,
+        "looked_at": hidden.looked_at,
+    }
+
+
+@router.get("/silences/{int:silence_id}", response={200: SilenceOut, **_MISSING}, summary="One silence")
+def one_silence(request: HttpRequest, silence_id: int) -> dict[str, Any]:
+    row = Silence.objects.filter(pk=silence_id).first()
+    if row is None:
+        raise HttpError(404, f"There is no silence {silence_id}.")
+    return _silence_out(row)
+
+
+@router.put(
+    "/silences/{int:silence_id}",
+    auth=CALLERS,
+    response={200: SilenceOut, **_WRITES},
+    summary="Change a silence (admin)",
+)
+def change_silence(request: HttpRequest, silence_id: int, body: SilenceIn) -> dict[str, Any]:
+    """`version` is the one that you read; 409 if somebody changed it meanwhile, or if it is over."""
+    user = require_admin(request)
+    row = Silence.objects.filter(pk=silence_id).first()
+    if row is None:
+        raise HttpError(404, f"There is no silence {silence_id}.")
+    if body.version is None:
+        raise HttpError(422, "Send the version that you read: without it a change of somebody else could be lost.")
+    if body.version != row.version or state_of(row) == "expired":
+        raise HttpError(409, _conflict_words(row, body.version))
+    try:
+        changed = silences.change_silence(
+            silence_id, _wanted(body, earliest=row.starts_at), version=body.version, who=user
+        )
+    except silences.SilenceConflict as error:
+        raise HttpError(409, str(error)) from None
+    return _silence_out(changed)
+
+
+@router.post(
+    "/silences/{int:silence_id}/expire",
+    auth=CALLERS,
+    response={200: SilenceOut, **_WRITES},
+    summary="End a silence now (admin)",
+)
+def expire_silence(request: HttpRequest, silence_id: int, body: VersionIn | None = None) -> dict[str, Any]:
+    """It stays on record. Ending one that is over changes nothing."""
+    user = require_admin(request)
+    try:
+        return _silence_out(
+            silences.expire_silence(silence_id, who=user, version=body.version if body is not None else None)
+        )
+    except Silence.DoesNotExist:
+        raise HttpError(404, f"There is no silence {silence_id}.") from None
+    except silences.SilenceConflict as error:
+        raise HttpError(409, str(error)) from None
+
+
+def _conflict_words(row: Silence, version: int) -> str:
+    if state_of(row) == "expired":
+        return "It is over and can no longer be changed; make a new one like it."
+    return f"Somebody changed it meanwhile: it is at version {row.version}, not {version}. Read it again."
+
+
+def _wanted(body: SilenceIn, *, earliest: datetime | None = None) -> silences.Wanted:
+    try:
+        return silences.check(
+            matchers=[m.dict() for m in body.matchers],
+            starts_at=_aware(body.starts_at),
+            ends_at=_aware(body.ends_at),
+            reason=body.reason,
+            until_resolved=body.until_resolved,
+            issue_url=body.issue_url,
+            earliest=earliest,
+        )
+    except silences.SilenceRefused as error:
+        raise HttpError(422, str(error)) from None
+
+
+def _aware(at: datetime | None) -> datetime | None:
+    """Times without a zone are UTC."""
+    return at.replace(tzinfo=UTC) if at is not None and at.tzinfo is None else at
+
+
+def _silence_out(row: Silence) -> dict[str, Any]:
+    names = (
+        "matchers", "starts_at", "ends_at", "reason", "author", "until_resolved", "issue_url", "version",
+        "created_at", "updated_at", "expired_at", "last_matched_at",
+    )  # fmt: skip
+    return {"id": row.pk, "state": state_of(row), **{name: getattr(row, name) for name in names}}
+
+
+def _brief(request: HttpRequest, alert: Alert) -> dict[str, Any]:
+    return {
+        "id": alert.pk,
+        "title": alert.title,
+        "state": alert.state,
+        "occurred_at": alert.occurred_at,
+        "url": request.build_absolute_uri(reverse("alert", args=[alert.pk])),
+    }
+
+
+# ── Rules ────────────────────────────────────────────────────────────────────────────────────────────────────────────
+class RuleIn(Schema):
+    """A rule: `name` and any of the fields of `spec`; what is left out has its default."""
+
+    repository: str = ""
+    name: str = ""
+    enabled: bool = True
+    reason: str = ""
+    version: int | None = None
+    spec: dict[str, Any] = Field(default_factory=dict)
+    branch: str = ""
+    days: int = Field(30, ge=1, le=365)
+
+
+class RuleOut(Schema):
+    id: int
+    repository: str
+    name: str
+    enabled: bool
+    version: int
+    spec: dict[str, Any]
+
+
+class VersionOut(Schema):
+    number: int
+    name: str
+    enabled: bool
+    who: str
+    reason: str
+    at: datetime
+    spec: dict[str, Any]
+
+
+class RuleDetailOut(RuleOut):
+    history: list[VersionOut]
+
+
+class DryAlertOut(Schema):
+    jobs: list[str]
+    first_bad: str
+    opened_at: str
+    resolved_at: str | None
+    occurred_at: datetime | None
+    ended_at: datetime | None
+    lasted_s: int | None
+    reason: str
+
+
+class DryRunOut(Schema):
+    days: int
+    alerts: list[DryAlertOut]
+
+
+@router.get("/alert-rules", response={200: list[RuleOut]}, summary="Alert rules")
+def list_rules(request: HttpRequest, repository: str = "") -> list[dict[str, Any]]:
+    repositories = [_repository(repository)] if repository else list(Repository.objects.all())
+    return [_rule_out(rule) for one in repositories for rule in alert_rules.rules_of(one)]
+
+
+@router.post("/alert-rules", auth=CALLERS, response={201: RuleOut, **_WRITES}, summary="Make an alert rule (admin)")
+def make_rule(request: HttpRequest, body: RuleIn) -> Status[Any]:
+    return Status(201, _save(request, body, None))
+
+
+@router.post(
+    "/alert-rules/preview",
+    auth=CALLERS,
+    response={200: DryRunOut, **_WRITES},
+    summary="What a rule would have raised (admin)",
+)
+def preview_rule(request: HttpRequest, body: RuleIn) -> dict[str, Any]:
+    """Over the last `days` of stored history, by the final state of each cell."""
+    require_admin(request)
+    read = read_rule({**body.spec, "name": body.name or "preview"})
+    if read.errors:
+        raise HttpError(422, " ".join(f"{k}: {v}" for k, v in read.errors.items()))
+    repository = _repository(body.repository)
+    name = body.branch or read.spec.branch or repository.default_branch
+    branch = branch_at(repository.owner, repository.name, name)
+    if branch is None:
+        raise HttpError(404, f"{repository.full_name} has no branch {name} here.")
+    return {"days": body.days, "alerts": [_dry_out(a) for a in dry_run(branch, read.spec, days=body.days)]}
+
+
+@router.get("/alert-rules/{int:rule_id}", response={200: RuleDetailOut, **_MISSING}, summary="One rule, its history")
+def one_rule(request: HttpRequest, rule_id: int) -> dict[str, Any]:
+    rule = _rule(rule_id)
+    history = [
+        {
+            "number": v.number,
+            "name": v.name,
+            "enabled": v.enabled,
+            "who": v.who,
+            "reason": v.reason,
+            "at": v.at,
+            "spec": spec_of(v.spec).stored(),
+        }
+        for v in rule.versions.all()
+    ]
+    return {**_rule_out(rule), "history": history}
+
+
+@router.put(
+    "/alert-rules/{int:rule_id}", auth=CALLERS, response={200: RuleOut, **_WRITES}, summary="Change a rule (admin)"
+)
+def change_rule(request: HttpRequest, rule_id: int, body: RuleIn) -> dict[str, Any]:
+    """`version` is the one that you read; 409 if somebody changed the rule meanwhile."""
+    return _save(request, body, rule_id)
+
+
+def _save(request: HttpRequest, body: RuleIn, rule_id: int | None) -> dict[str, Any]:
+    user = require_admin(request)
+    known = _rule(rule_id) if rule_id is not None else None
+    if known is not None and body.version is None:
+        raise HttpError(422, "Send the version that you read: without it a change of somebody else could be lost.")
+    spec = {**(known.spec if known else {}), **body.spec}
+    typed = {**spec, "name": body.name or (known.name if known else "")}
+    try:
+        rule = alert_rules.save_rule(
+            repository=known.repository if known else _repository(body.repository),
+            typed={**typed, "enabled": body.enabled, "reason": body.reason},
+            who=user,
+            rule_id=rule_id,
+            version=body.version or 0,
+        )
+    except alert_rules.RuleRefused as error:
+        raise HttpError(422, str(error)) from None
+    except alert_rules.RuleConflict as error:
+        raise HttpError(409, str(error)) from None
+    rule_was_saved(rule)
+    return _rule_out(rule)
+
+
+def _repository(full_name: str) -> Repository:
+    found = _named(full_name)
+    if found is None:
+        raise HttpError(404, f"There is no repository {full_name[:200]} here; write it as owner/name.")
+    return found
+
+
+def _rule(rule_id: int) -> AlertRule:
+    found = AlertRule.objects.select_related("repository").filter(pk=rule_id).first()
+    if found is None:
+        raise HttpError(404, f"There is no alert rule {rule_id}.")
+    return found
+
+
+def _rule_out(rule: AlertRule) -> dict[str, Any]:
+    return {
+        "id": rule.pk,
+        "repository": rule.repository.full_name,
+        "name": rule.name,
+        "enabled": rule.enabled,
+        "version": rule.version,
+        "spec": spec_of(rule.spec).stored(),
+    }
+
+
+def _dry_out(alert: DryAlert) -> dict[str, Any]:
+    return {name: getattr(alert, name) for name in DryAlertOut.model_fields}
+
+
+# ── Targets ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+class TargetIn(Schema):
+    """`config`: {"url", "secret"} of a webhook, {"url"} of Alertmanager or Apprise, {"to": […]} of e-mail."""
+
+    name: str = ""
+    kind: str = "webhook"
+    config: dict[str, Any] | None = None
+    teams: list[str] = Field(default_factory=list)
+    repository: str = ""
+    enabled: bool = True
+    version: int | None = None
+
+
+class TargetOut(Schema):
+    id: int
+    name: str
+    kind: str
+    shown: str
+    teams: list[str]
+    enabled: bool
+    repository: int | None
+    version: int
+
+
+class TriedOut(Schema):
+    id: int
+    state: str
+    attempts: int
+    status: int | None
+    error: str
+
+
+@router.get("/targets", auth=CALLERS, response={200: list[TargetOut], **REFUSALS}, summary="Targets (admin)")
+def list_targets(request: HttpRequest) -> list[dict[str, Any]]:
+    """Without their addresses and secrets, which nobody can read back."""
+    require_admin(request)
+    return [_target_out(row) for row in Target.objects.all()]
+
+
+@router.post("/targets", auth=CALLERS, response={201: TargetOut, **_WRITES}, summary="Make a target (admin)")
+def make_target(request: HttpRequest, body: TargetIn) -> Status[Any]:
+    """The address is checked: it must not lie inside, unless the setting NOTIFY_HOSTS names its host."""
+    return Status(201, _save_target(request, body, None))
+
+
+@router.put("/targets/{int:target_id}", auth=CALLERS, response={200: TargetOut, **_WRITES}, summary="Change a target")
+def change_target(request: HttpRequest, target_id: int, body: TargetIn) -> dict[str, Any]:
+    """Without `config` the address stays."""
+    return _save_target(request, body, target_id)
+
+
+@router.post(
+    "/targets/{int:target_id}/test", auth=CALLERS, response={202: TriedOut, **_WRITES}, summary="Send a test message"
+)
+def test_target(request: HttpRequest, target_id: int) -> Status[Any]:
+    user = require_admin(request)
+    target = Target.objects.filter(pk=target_id).first()
+    if target is None:
+        raise HttpError(404, f"There is no target {target_id}.")
+    message = enqueue_test(target, who=user.get_username())
+    record(user, "target.tested", f"target {target.name}")
+    return Status(202, _tried(message))
+
+
+@router.get("/messages/{int:message_id}", auth=CALLERS, response={200: TriedOut, **_WRITES}, summary="One message")
+def one_message(request: HttpRequest, message_id: int) -> dict[str, Any]:
+    """What became of a message, a test message for example."""
+    require_admin(request)
+    found = OutboxMessage.objects.filter(pk=message_id).first()
+    if found is None:
+        raise HttpError(404, f"There is no message {message_id}.")
+    return _tried(found)
+
+
+def _tried(message: OutboxMessage) -> dict[str, Any]:
+    last = message.tries.order_by("-number").first()
+    return {
+        "id": message.pk,
+        "state": message.state,
+        "attempts": message.attempts,
+        "status": last.status if last else None,
+        "error": message.error,
+    }
+
+
+def _save_target(request: HttpRequest, body: TargetIn, target_id: int | None) -> dict[str, Any]:
+    user = require_admin(request)
+    if target_id is not None and body.version is None:
+        raise HttpError(422, "Send the version that you read: without it a change of somebody else could be lost.")
+    try:
+        target = save_target(
+            name=body.name,
+            kind=body.kind,
+            config=body.config,
+            who=user,
+            teams=body.teams,
+            repository_id=_repository(body.repository).pk if body.repository else None,
+            enabled=body.enabled,
+            target_id=target_id,
+            version=body.version or 0,
+        )
+    except TargetRefused as error:
+        raise HttpError(422, str(error)) from None
+    except TargetConflict as error:
+        raise HttpError(409, str(error)) from None
+    except Target.DoesNotExist:
+        raise HttpError(404, f"There is no target {target_id}.") from None
+    return _target_out(target)
+
+
+def _target_out(target: Target) -> dict[str, Any]:
+    return {"id": target.pk, **target_told(target)}

@@ -1,0 +1,285 @@
+"""Alerts for pages, banners and the API."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from django.db.models import Prefetch, Q, QuerySet
+from django.utils import timezone
+
+from hud.core.alerts.matchers import Matcher, matches_all
+from hud.core.alerts.rules import RuleSpec, spec_of
+from hud.models import (
+    Acknowledgement,
+    Alert,
+    AlertEvent,
+    Branch,
+    BranchCommit,
+    DeliveryAttempt,
+    OutboxMessage,
+    Repository,
+    Silence,
+)
+from hud.queries.alert_rows import JobTable
+from hud.queries.evidence import Mention, mentions_at
+from hud.queries.silence_matching import active_silences, labels_of, silences_of
+
+MOST_SUSPECTS = 20
+MOST_PER_PAGE = 200
+
+
+@dataclass(frozen=True, slots=True)
+class AlertItem:
+    """An alert with who looks after it and what silences it. `suspects` are shas, newest first."""
+
+    alert: Alert
+    spec: RuleSpec
+    acknowledged: Acknowledgement | None
+    silenced_by: tuple[Silence, ...]
+    suspects: tuple[Mention, ...]
+
+    @property
+    def is_quiet(self) -> bool:
+        return bool(self.silenced_by) or self.alert.inhibited_by_id is not None
+
+
+@dataclass(frozen=True, slots=True)
+class AlertFilter:
+    """What of all alerts is wanted; "" or None: whatever. `before`: only alerts with a smaller id."""
+
+    repository: str = ""
+    branch: str = ""
+    state: str = ""
+    priority: str = ""
+    team: str = ""
+    rule: str = ""
+    before: int | None = None
+    limit: int = 50
+
+
+def _rows() -> QuerySet[Alert]:
+    holding = Acknowledgement.objects.filter(ended_at=None)
+    return (
+        Alert.objects.filter(merged_into=None)
+        .select_related("rule", "branch__repository")
+        .prefetch_related("spans", "broken_silences", Prefetch("acknowledgements", holding, to_attr="holding"))
+    )
+
+
+def alerts_like(wanted: AlertFilter) -> tuple[list[AlertItem], int | None]:
+    """Return a page of alerts, newest first, and the `before` of the next page (None: there is none)."""
+    rows = _rows()
+    if wanted.repository:
+        owner, _, name = wanted.repository.partition("/")
+        rows = rows.filter(branch__repository__owner__iexact=owner, branch__repository__name__iexact=name)
+    exact = {
+        "branch__name": wanted.branch,
+        "state": wanted.state,
+        "priority": wanted.priority,
+        "team": wanted.team,
+    }
+    rows = rows.filter(**{key: value for key, value in exact.items() if value})
+    if wanted.rule:
+        rows = rows.filter(rule_id=int(wanted.rule)) if wanted.rule.isdigit() else rows.filter(rule__name=wanted.rule)
+    if wanted.before is not None:
+        rows = rows.filter(pk__lt=wanted.before)
+    found = list(rows.order_by("-id")[: wanted.limit + 1])
+    page = found[: wanted.limit]
+    return items_of(page), page[-1].pk if len(found) > wanted.limit else None
+
+
+def open_alerts(branch: Branch) -> list[AlertItem]:
+    """Return what fires on a branch, the most urgent first: for its banners."""
+    rows = list(_rows().filter(branch=branch, state=Alert.State.FIRING).order_by("priority", "id")[:100])
+    return items_of(rows)
+
+
+def firing_count() -> int:
+    """Return how many alerts fire."""
+    return Alert.objects.filter(state=Alert.State.FIRING, merged_into=None).count()
+
+
+def alert_item(alert_id: int) -> AlertItem | None:
+    """Return one alert."""
+    rows = list(_rows().filter(pk=alert_id))
+    return items_of(rows)[0] if rows else None
+
+
+def items_of(rows: Sequence[Alert]) -> list[AlertItem]:
+    """Return alerts with what belongs to them. The number of statements grows with the branches only."""
+    fires = any(a.state != Alert.State.RESOLVED for a in rows)
+    silences = active_silences() if fires else []
+    suspects = _suspects(rows)
+    return [
+        AlertItem(
+            alert=alert,
+            spec=spec_of(alert.rule.spec),
+            acknowledged=next(iter(getattr(alert, "holding", ())), None),
+            silenced_by=tuple(silences_of(alert, silences)) if alert.state != Alert.State.RESOLVED else (),
+            suspects=suspects.get(alert.pk, ()),
+        )
+        for alert in rows
+    ]
+
+
+def _suspects(rows: Iterable[Alert]) -> dict[int, tuple[Mention, ...]]:
+    """Return for each alert the commits after the last good one up to the first bad one, newest first."""
+    by_branch: dict[Branch, list[Alert]] = {}
+    for alert in rows:
+        if alert.first_bad_position is not None and not alert.withdrawn:
+            by_branch.setdefault(alert.branch, []).append(alert)
+    found: dict[int, tuple[Mention, ...]] = {}
+    for branch, alerts in by_branch.items():
+        ranges = {alert.pk: _suspect_positions(alert) for alert in alerts}
+        mentions = mentions_at(branch, {p for positions in ranges.values() for p in positions})
+        for pk, positions in ranges.items():
+            found[pk] = tuple(mentions[p] for p in positions if p in mentions)
+    return found
+
+
+def _suspect_positions(alert: Alert) -> range:
+    first = alert.first_bad_position or 0
+    oldest = alert.last_good_position + 1 if alert.last_good_position is not None else first
+    return range(first, max(oldest, first - MOST_SUSPECTS + 1) - 1, -1)
+
+
+# ── One alert's page ─────────────────────────────────────────────────────────────────────────────────────────────────
+@dataclass(frozen=True, slots=True)
+class TimelineEntry:
+    """One line of the timeline. `kind` is an event's, or "sent"/"failed" for an attempt to deliver."""
+
+    at: datetime
+    kind: str
+    who: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class StripPlace:
+    """A commit of the streak. `char` is the cell of the alert's job (hud.core.cellcode), "" for several jobs."""
+
+    sha: str
+    title: str
+    position: int
+    chars: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class AlertPage:
+    """One alert with all that its page shows."""
+
+    item: AlertItem
+    first_bad: Mention | None
+    last_good: Mention | None
+    timeline: tuple[TimelineEntry, ...]
+    strip: tuple[StripPlace, ...]
+    similar: tuple[Alert, ...]
+
+
+def alert_page(alert_id: int) -> AlertPage | None:
+    """Return an alert's page."""
+    item = alert_item(alert_id)
+    if item is None:
+        return None
+    alert = item.alert
+    positions = [p for p in (alert.first_bad_position, alert.last_good_position) if p is not None]
+    mentions = mentions_at(alert.branch, positions)
+    return AlertPage(
+        item=item,
+        first_bad=mentions.get(alert.first_bad_position) if alert.first_bad_position is not None else None,
+        last_good=mentions.get(alert.last_good_position) if alert.last_good_position is not None else None,
+        timeline=timeline_of(alert),
+        strip=_strip(alert),
+        similar=similar_alerts(alert),
+    )
+
+
+def timeline_of(alert: Alert) -> tuple[TimelineEntry, ...]:
+    """Return what happened to the alert, oldest first: its events and every attempt to deliver a message."""
+    entries = [
+        TimelineEntry(event.at, event.kind, event.who, event.text) for event in AlertEvent.objects.filter(alert=alert)
+    ]
+    tries = DeliveryAttempt.objects.filter(message__alert=alert).select_related("message__target")
+    entries += [_delivery(attempt) for attempt in tries]
+    return tuple(sorted(entries, key=lambda e: e.at))
+
+
+def _delivery(attempt: DeliveryAttempt) -> TimelineEntry:
+    what = f"“{attempt.message.kind}” to {attempt.message.target.name}"
+    mark = ", marked as a repeat" if attempt.repeat else ""
+    number = f"attempt {attempt.number}" if attempt.number > 1 else "first attempt"
+    if attempt.delivered:
+        return TimelineEntry(attempt.ended_at or attempt.started_at, "delivered", "", f"{what} ({number}{mark})")
+    if attempt.ended_at is None:
+        waits = attempt.message.state == OutboxMessage.State.WAITING and attempt.number == attempt.message.attempts
+        words = "under way, or the sender was stopped" if waits else "nobody knows whether it arrived"
+        return TimelineEntry(attempt.started_at, "unknown", "", f"{what} ({number}{mark}): {words}")
+    return TimelineEntry(attempt.ended_at, "failed", "", f"{what} ({number}{mark}): {attempt.error}")
+
+
+def _strip(alert: Alert) -> tuple[StripPlace, ...]:
+    """Return the commits around the streak, oldest first, with the cells of the alert's jobs."""
+    if alert.first_bad_position is None:
+        return ()
+    low = alert.last_good_position if alert.last_good_position is not None else alert.first_bad_position
+    low = max(low, alert.first_bad_position - 5)
+    places = BranchCommit.objects.filter(branch=alert.branch, position__gte=low)
+    if alert.state == Alert.State.RESOLVED and alert.last_bad_position is not None:
+        places = places.filter(position__lte=alert.last_bad_position + 3)
+    columns = _columns(alert)
+    rows = places.order_by("position").values_list("commit__sha", "commit__title", "position", "commit__cells")[:60]
+    return tuple(
+        StripPlace(sha, title, position, tuple(cells[c] if c < len(cells) else " " for c in columns))
+        for sha, title, position, cells in rows
+    )
+
+
+def _columns(alert: Alert) -> list[int]:
+    counted = JobTable(alert.branch.repository_id).counted(spec_of(alert.rule.spec))
+    keys = [s.job for s in alert.spans.all() if s.episode == alert.episode]
+    chosen = counted.values() if "*" in keys else [counted[k] for k in keys if k in counted]
+    return sorted({c for job in chosen for c in job.columns})[:200]
+
+
+def similar_alerts(alert: Alert, most: int = 5) -> tuple[Alert, ...]:
+    """Return past alerts of the same signature or the same jobs, newest first: what fixed those may fix this."""
+    alike = Q(job_keys__overlap=alert.job_keys)
+    if alert.signature:
+        alike |= Q(signature=alert.signature)
+    past = Alert.objects.filter(
+        alike, branch__repository_id=alert.branch.repository_id, kind=alert.kind, merged_into=None, withdrawn=False
+    )
+    return tuple(past.exclude(pk=alert.pk).order_by("-id")[:most])
+
+
+# ── What a silence would hide ────────────────────────────────────────────────────────────────────────────────────────
+@dataclass(frozen=True, slots=True)
+class Hidden:
+    """Alerts that matchers hide: those that fire now, and those that did in the last days."""
+
+    now: tuple[Alert, ...]
+    past: tuple[Alert, ...]
+    days: int
+    looked_at: int
+
+
+def hidden_by(matchers: Sequence[Matcher], *, days: int = 14, most: int = 1000) -> Hidden:
+    """Return what the matchers hide now and would have hidden."""
+    since = timezone.now() - timedelta(days=days)
+    recent = Q(occurred_at__gte=since) | Q(resolved_at__gte=since) | ~Q(state=Alert.State.RESOLVED)
+    rows = list(_rows().filter(recent, withdrawn=False).order_by("-id")[:most])
+    found = [a for a in rows if (labels := labels_of(a)) and all(matches_all(matchers, one) for one in labels)]
+    return Hidden(
+        now=tuple(a for a in found if a.state == Alert.State.FIRING),
+        past=tuple(a for a in found if a.state == Alert.State.RESOLVED),
+        days=days,
+        looked_at=len(rows),
+    )
+
+
+def repository_named(full_name: str) -> Repository | None:
+    """Return the repository of this name."""
+    owner, _, name = full_name.partition("/")
+    return Repository.objects.filter(owner__iexact=owner, name__iexact=name).first()
