@@ -3,7 +3,7 @@
 from celery import shared_task
 
 from hud.models import Run
-from hud.services import follow, inbox, junit, logs, logwork, poll, turns, verdicts
+from hud.services import comment, follow, inbox, junit, logs, logwork, poll, turns, verdicts
 from hud.services.alerting import look_after_alerts
 from hud.services.github import github_client
 from hud.services.ingest import Applied
@@ -69,6 +69,16 @@ def sweep() -> None:
     if logwork.anything_waits():
         read_logs_again.delay()
     judge_soon()
+    if comment.due_reports(1):
+        write_reports.delay()
+
+
+@shared_task(name="hud.tasks.write_reports")
+def write_reports() -> None:
+    """Bring HUD's comments and check runs at GitHub up to date."""
+    with github_client() as client:
+        for report_id in comment.due_reports():
+            comment.write_report(report_id=report_id, client=client)
 
 
 @shared_task(name="hud.tasks.poll_due")

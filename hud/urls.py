@@ -10,7 +10,7 @@ from django.urls.converters import IntConverter
 
 from hud.api.hud_shape import hud
 from hud.api.v1 import api
-from hud.views import blocking, card, flaky, grid, hooks, live, pull, rule_editor, rules, why
+from hud.views import blocking, card, comment, flaky, grid, hooks, live, pull, rule_editor, rules, why
 from hud.views.alerts import alert, alerts
 from hud.views.apidocs import docs
 from hud.views.badge import badge
@@ -85,6 +85,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("<owner>/<name>/-/changes/<path:branch>", live.changes, name="changes"),
     path("<str:owner>/<str:name>/commit/<str:sha>", commit, name="commit"),
     path("<str:owner>/<str:name>/pull/<int:number>", pull.pull, name="pull"),
+    path("<str:owner>/<str:name>/pull/<int:number>/report", comment.report, name="pull-report"),
     path("<str:owner>/<str:name>/job/<int:job_id>", job, name="job"),
     path("<str:owner>/<str:name>/run/<signed:external_id>", run_page, name="run"),
     path("<str:owner>/<str:name>/run/<signed:external_id>/log", raw_log, name="raw-log"),

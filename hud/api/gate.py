@@ -14,8 +14,9 @@ from hud.api.auth import CALLERS, REFUSALS, require_on_call
 from hud.api.schemas import Problem
 from hud.models import Commit, Label, Repository
 from hud.queries.commit import commits_like
+from hud.queries.gate import gate_facts
 from hud.queries.places import repository_at, repository_once_at
-from hud.queries.pull import PullJob, PullPage, PullState, pull_page
+from hud.queries.pull import PullPage, pull_page
 from hud.queries.why import Answer, Why, why_of_job
 from hud.services.force_merge import CannotForce, force_merge
 from hud.services.labels import BadLabel, set_label, undo_label
@@ -222,34 +223,6 @@ def _gate_out(request: HttpRequest, repository: Repository, page: PullPage) -> d
         nothing = {"blocking": [], "excused": [], "excused_count": 0, "max_excused": 10, "pending": []}
         return {**told, **nothing, "may_merge": False, "reason": "No job has run on its head yet."}
     return {**told, **gate_facts(state, lambda path: request.build_absolute_uri(f"/{repository.full_name}/{path}"))}
-
-
-def gate_facts(state: PullState, address_of: Any) -> dict[str, Any]:
-    """The gate's answer as plain data. `address_of` makes an address of a path below the repository."""
-    jobs = {job.name: job for job in state.jobs}
-    return {
-        "may_merge": state.may_merge,
-        "reason": state.reason,
-        "blocking": [_job_out(state, jobs[name], address_of) for name in state.gate.blocking],
-        "excused": [_job_out(state, jobs[name], address_of) for name in state.gate.excused],
-        "excused_count": len(state.gate.excused),
-        "max_excused": state.gate.max_excused,
-        "pending": list(state.pending),
-    }
-
-
-def _job_out(state: PullState, job: PullJob, address_of: Any) -> dict[str, Any]:
-    answer = job.answer
-    return {
-        "job": job.name,
-        "verdict": answer.label if answer else "",
-        "reason": answer.reason if answer else "",
-        "action": answer.action if answer else "",
-        "confidence": answer.confidence if answer else 0.0,
-        "labelled_by": job.by,
-        "run": job.run,
-        "url": address_of(f"-/why/{state.sha}/{job.column}"),
-    }
 
 
 def _verdict_out(request: HttpRequest, repository: Repository, found: Why) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hud.models import Commit, PullRequest, Repository
+from hud.models import Commit, PostedReport, PullRequest, Repository
 
 
 def pull_numbers_of(repository: Repository, commit: Commit) -> list[int]:
@@ -15,3 +15,8 @@ def pull_numbers_of(repository: Repository, commit: Commit) -> list[int]:
 def newest_pulls(repository: Repository, most: int = 20) -> list[PullRequest]:
     """Return the pull requests with the highest numbers."""
     return list(PullRequest.objects.filter(repository=repository).order_by("-number")[:most])
+
+
+def posted_report(repository: Repository, number: int) -> PostedReport | None:
+    """Return what HUD last wrote to the pull request at GitHub, or tried to."""
+    return PostedReport.objects.filter(repository=repository, pull_number=number).first()

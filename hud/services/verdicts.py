@@ -32,6 +32,7 @@ from hud.models import (
     Verdict,
 )
 from hud.queries.grid import repository_jobs
+from hud.queries.pulls import pull_numbers_of
 from hud.services.batch import Batch
 from hud.services.bulk import update_rows
 from hud.services.cells import character_of, write_characters
@@ -55,7 +56,8 @@ _TRUNK_MATTERS = ("regression", "unknown", "broken_trunk", "flaky")
 def ask(repository: Repository, cells: Iterable[tuple[int, int]]) -> None:
     """Note that these cells (commit id, job id) changed, where a verdict may rest on them. One statement.
 
-    Cells without a signal are left out; so are those of trunk while the repository has no verdict off trunk.
+    Cells without a signal are left out; so are those of trunk, and green ones, while the repository has no verdict off
+    trunk and writes to no pull request.
     """
     pairs = sorted(cells)
     if not pairs:
@@ -67,10 +69,13 @@ def ask(repository: Repository, cells: Iterable[tuple[int, int]]) -> None:
         " JOIN hud_cell AS cell ON cell.commit_id = told.commit_id AND cell.job_id = told.job_id"
         " WHERE cell.state IN ('success', 'failure', 'timed_out', 'cancelled')"
         " AND (EXISTS (SELECT 1 FROM hud_verdict AS kept WHERE kept.repository_id = %(repository)s)"
+        "  OR EXISTS (SELECT 1 FROM hud_reporting AS wanted WHERE wanted.repository_id = %(repository)s"
+        "   AND (wanted.comment OR wanted.check_run))"
         "  OR (cell.state <> 'success' AND NOT EXISTS (SELECT 1 FROM hud_branchcommit AS place"
         "   JOIN hud_branch AS branch ON branch.id = place.branch_id AND branch.tracked"
         "   WHERE place.commit_id = cell.commit_id)))"
-        " ON CONFLICT DO NOTHING"
+        # One that somebody works on already gets another id, so that it outlives that work.
+        " ON CONFLICT (commit_id, job_id) DO UPDATE SET id = nextval(pg_get_serial_sequence('hud_judgerequest', 'id'))"
     )
     with connection.cursor() as cursor:
         commits, job_ids = [c for c, _ in pairs], [j for _, j in pairs]
@@ -93,10 +98,14 @@ def ask_all(repository: Repository) -> int:
 
 
 def _request(repository: Repository, verdicts: QuerySet[Verdict]) -> int:
-    cells = set(verdicts.values_list("run__commit_id", "run__job_id"))
-    JudgeRequest.objects.bulk_create(
-        (JudgeRequest(repository=repository, commit_id=c, job_id=j) for c, j in sorted(cells)), ignore_conflicts=True
+    cells = sorted(set(verdicts.values_list("run__commit_id", "run__job_id")))
+    sql = (
+        "INSERT INTO hud_judgerequest (repository_id, commit_id, job_id)"
+        " SELECT %s, commit_id, job_id FROM unnest(%s::bigint[], %s::bigint[]) AS told (commit_id, job_id)"
+        " ON CONFLICT (commit_id, job_id) DO UPDATE SET id = nextval(pg_get_serial_sequence('hud_judgerequest', 'id'))"
     )
+    with connection.cursor() as cursor:
+        cursor.execute(sql, [repository.pk, [c for c, _ in cells], [j for _, j in cells]])
     return len(cells)
 
 
@@ -109,26 +118,23 @@ def has_requests() -> bool:
 def judge_due() -> bool:
     """Decide what was asked for, some requests of one repository at a time. Returns whether more may be left.
 
-    A request goes with the commit of its answer: a crash leaves it to the next.
+    A request goes when all that it touches is decided: a crash leaves it to the next. One that is asked anew meanwhile
+    has another id and stays.
     """
     first = JudgeRequest.objects.order_by("id").values_list("repository_id", flat=True).first()
     if first is None:
         return False
-    with transaction.atomic():
-        _wait_for_turn(first)
-        repository = Repository.objects.get(pk=first)
-        requests = list(JudgeRequest.objects.filter(repository_id=first).order_by("id")[:_CHUNK])
-        cells = {(request.commit_id, request.job_id) for request in requests}
-        # What is asked from now on is asked anew: evidence that came after this line may not have been seen.
-        JudgeRequest.objects.filter(pk__in=[request.pk for request in requests]).delete()
-        judge(repository, commits_touched_by(repository, cells))
+    repository = Repository.objects.get(pk=first)
+    requests = list(JudgeRequest.objects.filter(repository=repository).order_by("id")[:_CHUNK])
+    judge(repository, commits_touched_by(repository, {(r.commit_id, r.job_id) for r in requests}))
+    JudgeRequest.objects.filter(pk__in=[request.pk for request in requests]).delete()
     return has_requests()
 
 
-def _wait_for_turn(repository_id: int) -> None:
+def _wait_for_turn(repository: Repository) -> None:
     """One at a time judges a repository, so that an older look never overwrites a newer one."""
     with connection.cursor() as cursor:
-        cursor.execute("SELECT pg_advisory_xact_lock(%s, %s)", [_LOCK_CLASS, repository_id])
+        cursor.execute("SELECT pg_advisory_xact_lock(%s, %s)", [_LOCK_CLASS, repository.pk])
 
 
 def commits_touched_by(repository: Repository, cells: Collection[tuple[int, int]]) -> list[int]:
@@ -180,15 +186,17 @@ def _families_near(name: str, names: Iterable[str]) -> set[str]:
 
 def judge(repository: Repository, commit_ids: Iterable[int]) -> None:
     """Decide the verdicts of these commits' failed and stopped runs, and show them in their cells. Safe to repeat."""
+    reports = _writes_reports(repository)
     for commit in Commit.objects.filter(pk__in=list(commit_ids)).order_by("pk"):
         commit.repository = repository
-        gathered = gather(commit)
-        changed = _write(repository, commit, _answers(gathered), gathered)
-        with transaction.atomic():
+        with transaction.atomic():  # one for each commit: ingest waits for the last lines of it at most
+            _wait_for_turn(repository)
+            gathered = gather(commit)
+            _write(repository, commit, _answers(gathered), gathered)
             lock_repository(repository)
             show_verdicts(repository, commit)
-        if changed and gathered.pull:
-            want_report(repository, gathered.pull.number)
+        for number in pull_numbers_of(repository, commit) if reports else ():
+            want_report(repository, number)
 
 
 def _answers(gathered: Gathered) -> dict[int, Answer]:
@@ -203,10 +211,10 @@ def _answers(gathered: Gathered) -> dict[int, Answer]:
     return answers
 
 
-def _write(repository: Repository, commit: Commit, answers: dict[int, Answer], gathered: Gathered) -> bool:
-    """Write what changed; tell whether anything did. Verdicts of runs that failed no more go."""
+def _write(repository: Repository, commit: Commit, answers: dict[int, Answer], gathered: Gathered) -> None:
+    """Write what changed. Verdicts of runs that failed no more go."""
     kept = {row.run_id: row for row in Verdict.objects.filter(run__commit=commit)}
-    made, changed = [], []
+    made = []
     for run_id, answer in answers.items():
         run = gathered.scenarios[run_id].run
         row = kept.pop(run_id, None)
@@ -227,10 +235,8 @@ def _write(repository: Repository, commit: Commit, answers: dict[int, Answer], g
             for name, value in values.items():
                 setattr(row, name, value)
             row.save()
-            changed.append(row)
     Verdict.objects.bulk_create(made, ignore_conflicts=True)
     Verdict.objects.filter(pk__in=[row.pk for row in kept.values()]).delete()
-    return bool(made or changed or kept)
 
 
 # ── Showing ──────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -256,7 +262,10 @@ def show_verdicts(repository: Repository, commit: Commit) -> None:
 
 
 def want_report(repository: Repository, number: int) -> None:
-    """Note that what GitHub shows of this pull request is out of date, where HUD writes to it at all."""
-    on = Reporting.objects.filter(Q(comment=True) | Q(check_run=True), repository=repository).exists()
-    if on:
+    """Note that what GitHub shows of this pull request may be out of date, where HUD writes to it at all."""
+    if _writes_reports(repository):
         PostedReport.objects.update_or_create(repository=repository, pull_number=number, defaults={"wanted": True})
+
+
+def _writes_reports(repository: Repository) -> bool:
+    return Reporting.objects.filter(Q(comment=True) | Q(check_run=True), repository=repository).exists()

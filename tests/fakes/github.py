@@ -36,6 +36,8 @@ class Seen:
     path: str
     query: dict[str, str]
     headers: dict[str, str]
+    method: str = "GET"
+    body: bytes = b""
 
 
 @dataclass
@@ -123,9 +125,19 @@ class _Server:
             disable_nagle_algorithm = True  # small answers are not held back
 
             def do_GET(self) -> None:
+                self._respond()
+
+            def do_POST(self) -> None:
+                self._respond(self.rfile.read(int(self.headers.get("Content-Length") or 0)))
+
+            def do_PATCH(self) -> None:
+                self.do_POST()
+
+            def _respond(self, sent: bytes = b"") -> None:
                 parts = urlsplit(self.path)
                 query = {name: values[-1] for name, values in parse_qs(parts.query).items()}
-                seen = Seen(parts.path, query, {name.lower(): value for name, value in self.headers.items()})
+                headers = {name.lower(): value for name, value in self.headers.items()}
+                seen = Seen(parts.path, query, headers, self.command, sent)
                 status, headers, body = server._respond(seen)
                 server._speaks.wait()
                 self.send_response(status)
@@ -170,6 +182,8 @@ class FakeRepository:
     logs: Any = field(default_factory=dict)
     pulls: dict[int, Json] = field(default_factory=dict)
     pull_commits: dict[int, list[Json]] = field(default_factory=dict)
+    comments: dict[int, list[Json]] = field(default_factory=dict)
+    check_runs: list[Json] = field(default_factory=list)
 
 
 class FakeGitHub(_Server):
@@ -182,6 +196,7 @@ class FakeGitHub(_Server):
         self.per_page_at_most = per_page_at_most
         self.quota: tuple[int, int, int] | None = None
         self.blob_url: Callable[[int], str] | None = None
+        self.login = "hud-bot"
 
     def add(self, repository: FakeRepository) -> FakeRepository:
         self._by_name[repository.full_name] = repository
@@ -218,6 +233,8 @@ class FakeGitHub(_Server):
         }
 
     def _routed(self, seen: Seen) -> tuple[int, dict[str, str], Any]:
+        if seen.path == "/user":
+            return 200, {}, {"login": self.login}
         named = re.fullmatch(r"/repos/([^/]+/[^/]+)(/.*)?", seen.path)
         numbered = re.fullmatch(r"/repositories/(\d+)(/.*)?", seen.path)
         if named and named[1] in self._moved:
@@ -360,6 +377,36 @@ def _compare(github: FakeGitHub, repository: FakeRepository, seen: Seen, base: s
     return 200, {}, {"ahead_by": len(commits), "commits": commits, "files": [], "merge_base_commit": merge_base}
 
 
+def _comments(github: FakeGitHub, repository: FakeRepository, seen: Seen, number: str) -> Any:
+    kept = repository.comments.setdefault(int(number), [])
+    if seen.method == "GET":
+        return github.page(seen, kept)
+    made = {"id": 9000 + sum(map(len, repository.comments.values())), "user": {"login": github.login}}
+    kept.append(made | json.loads(seen.body))
+    return 201, {}, kept[-1]
+
+
+def _comment(github: FakeGitHub, repository: FakeRepository, seen: Seen, comment_id: str) -> Any:
+    found = [c for kept in repository.comments.values() for c in kept if c["id"] == int(comment_id)]
+    if not found:
+        return 404, {}, {"message": "Not Found"}
+    found[0].update(json.loads(seen.body))
+    return 200, {}, found[0]
+
+
+def _check_runs(github: FakeGitHub, repository: FakeRepository, seen: Seen) -> Any:
+    repository.check_runs.append({"id": 700 + len(repository.check_runs)} | json.loads(seen.body))
+    return 201, {}, repository.check_runs[-1]
+
+
+def _check_run(github: FakeGitHub, repository: FakeRepository, seen: Seen, check_id: str) -> Any:
+    found = next((c for c in repository.check_runs if c["id"] == int(check_id)), None)
+    if found is None:
+        return 404, {}, {"message": "Not Found"}
+    found.update(json.loads(seen.body))
+    return 200, {}, found
+
+
 _ROUTES: list[tuple[str, Callable[..., Any]]] = [
     (r"", _repository),
     (r"/branches", _branches),
@@ -373,6 +420,10 @@ _ROUTES: list[tuple[str, Callable[..., Any]]] = [
     (r"/actions/jobs/(\d+)", _job),
     (r"/actions/jobs/(\d+)/logs", _log),
     (r"/check-runs/(\d+)/annotations", _annotations),
+    (r"/issues/(\d+)/comments", _comments),
+    (r"/issues/comments/(\d+)", _comment),
+    (r"/check-runs", _check_runs),
+    (r"/check-runs/(\d+)", _check_run),
     (r"/pulls/(\d+)", _pull),
     (r"/pulls/(\d+)/commits", _pull_commits),
     (r"/compare/(.+)\.\.\.(.+)", _compare),

@@ -202,6 +202,34 @@ class GitHubClient:
         """Return what `head` has over `base`: `commits` oldest first, `files`, `merge_base_commit`, `ahead_by`."""
         return self._one(f"{_repo(full_name)}/compare/{quote(base, safe='')}...{quote(head, safe='')}")
 
+    # ── What HUD writes ──────────────────────────────────────────────────────────────────────────────────────────────
+    def login(self) -> str:
+        """Return whose token this is. An app's installation token has no user: raises Forbidden."""
+        return str(self._one("/user", conditional=True).get("login") or "")
+
+    def comments(self, full_name: str, number: int) -> Listing:
+        """List the comments of a pull request (or issue), oldest first."""
+        return self._list(_repo(full_name, "issues", number, "comments"))
+
+    def create_comment(self, full_name: str, number: int, body: str) -> Json:
+        return self._send("POST", _repo(full_name, "issues", number, "comments"), {"body": body})
+
+    def edit_comment(self, full_name: str, comment_id: int, body: str) -> Json:
+        return self._send("PATCH", _repo(full_name, "issues", "comments", comment_id), {"body": body})
+
+    def create_check_run(self, full_name: str, fields: Json) -> Json:
+        """Make a check run; only the token of a GitHub App may."""
+        return self._send("POST", _repo(full_name, "check-runs"), fields)
+
+    def edit_check_run(self, full_name: str, check_id: int, fields: Json) -> Json:
+        return self._send("PATCH", _repo(full_name, "check-runs", check_id), fields)
+
+    def _send(self, method: str, path: str, fields: Json) -> Json:
+        data = self._api.send(method, path, fields).data
+        if not isinstance(data, dict):
+            raise errors.BadAnswer(f"GitHub's answer for {path} is not an object")
+        return data
+
     def _one(self, path: str, *, conditional: bool = False) -> Json:
         data = self._api.get(path, conditional=conditional).data
         if not isinstance(data, dict):
