@@ -2,13 +2,14 @@
 
 import random
 import tracemalloc
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from classifier import clean_line
-from tests.classifier.samples import engine
+from tests.classifier.samples import OWN_LOGS, engine
 
 FAILED = b"FAILED tests/test_io.py::test_seek - AssertionError: 1 != 2"
 TEXT = FAILED.decode()
@@ -154,3 +155,10 @@ def test_one_engine_serves_many_sessions_at_once() -> None:
     first.feed(FAILED + b"\n")
     second.feed(b"all good\n")
     assert (len(first.finish().failures), len(second.finish().failures)) == (1, 0)
+
+
+def test_threads_share_an_engine() -> None:
+    logs = [path.read_bytes() for path in sorted(OWN_LOGS.glob("*.log"))[:60]]
+    alone = [engine().classify(log) for log in logs]
+    with ThreadPoolExecutor(8) as pool:
+        assert list(pool.map(engine().classify, logs)) == alone
