@@ -49,10 +49,23 @@ class RunResults:
     def tests(self) -> int:
         return self.passed + self.failed + self.flaky + self.skipped
 
+    @property
+    def not_green(self) -> int:
+        return self.failed + self.flaky
+
 
 def results_of(run: Run, *, most: int = 500) -> RunResults | None:
     """Return what the test reports of the run tell, None where there are none. Two statements."""
-    report = TestReport.objects.filter(run=run).first()
+    return _results(TestReport.objects.filter(run=run).first(), most)
+
+
+def results_at(repository: Repository, external_id: int, *, most: int = 100) -> RunResults | None:
+    """Return the same of the run of GitHub's job id."""
+    report = TestReport.objects.filter(run__repository=repository, run__external_id=external_id).first()
+    return _results(report, most)
+
+
+def _results(report: TestReport | None, most: int) -> RunResults | None:
     if report is None:
         return None
     rows = report.results.select_related("test").order_by("outcome", "test__owner", "test__name")[:most]

@@ -19,6 +19,7 @@ from hud.core.cell import FAILING
 from hud.core.cellcode import CellLook
 from hud.core.glyph import cell_words
 from hud.models import Log, Repository
+from hud.queries.flaky import results_at
 from hud.queries.run import run_detail_at, run_log_at
 from hud.services.logs import log_store
 from hud.views.errors import Missing, Nearby
@@ -55,6 +56,7 @@ def _whole_page(request: HttpRequest, repository: Repository, external_id: int) 
         "run_words": cell_words(CellLook(run.state, run.detail)).capitalize(),
         "failing": run.state in FAILING,
         "failed_step": next((step for step in run.steps if step.state in FAILING), None),
+        "tests": results_at(repository, external_id),
         "view": log_view(log_store(), run.log, run.failing_lines, LogQuestion.of(request.GET)),
     }
     return render(request, "hud/run.html", context)

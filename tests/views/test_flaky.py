@@ -220,3 +220,19 @@ def test_hostile_text_is_shown_as_text(client: Client) -> None:
         body = client.get(HERE + query).content.decode()
         assert "<svg onload" not in body and "\x1b" not in body and "\u202e" not in body
     assert "&lt;svg onload=alert(4)&gt;" in page(client, "?show=tests")
+
+
+# ── The page of a run ────────────────────────────────────────────────────────────────────────────────────────────────
+def test_the_page_of_a_run_tells_what_its_reports_say(client: Client, trunk: Trunk) -> None:
+    run = ran(trunk, {"red": "f", "heals": "h", "ok": "p"})
+    body = re.sub(r"</?(?:b|bdi|strong)>", "", client.get(f"/brindle/kestrel/run/{run.external_id}").content.decode())
+    assert "3 tests: 1 failed · 1 passed when tried again, so not the cause · 1 passed" in body
+    assert "boom" in body and "wobble" in body and "passed when tried again, 2 attempts" in body
+    ran(trunk, {"red": "p"})
+    body = client.get(f"/brindle/kestrel/run/{run.external_id}").content.decode()
+    assert "passed in another run of this commit" in body
+
+
+def test_a_run_without_reports_says_nothing_of_tests(client: Client, trunk: Trunk) -> None:
+    run = make_run(trunk.commits[0], trunk.jobs[0])
+    assert "Test reports" not in client.get(f"/brindle/kestrel/run/{run.external_id}").content.decode()
