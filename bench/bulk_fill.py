@@ -15,13 +15,15 @@ from django.db import connection, models, transaction
 from psycopg.types.json import Jsonb
 
 from classifier.verdict.trunk import TrunkCell, cause_changes, trunk_verdicts
-from hud.core.cell import MergedCell, RunFact, State, merge_runs
+from hud.core.cell import FAILING, MergedCell, RunFact, State, merge_runs
 from hud.core.cellcode import LOOKS, encode, put
 from hud.core.facts import Facts, HeadFact, JobRunFact, WorkflowRunFact
 from hud.core.github import commit_fact, job_run_fact, workflow_run_fact
 from hud.core.origin import origin_of
 from hud.core.streak import StreakCell, find_streaks
-from hud.models import Branch, Cell, Commit, Job, Log, Repository, Run, Streak, Workflow, WorkflowRun
+from hud.models import Branch, BranchCommit, Cell, Commit, Job, Log, Repository, Run, Streak, Workflow, WorkflowRun
+from hud.services.alerting import evaluate_alerts
+from hud.services.batch import Batch
 from hud.services.ingest import apply_facts
 from hud.services.logs import record_start_failure
 from hud.services.repositories import ensure_repository
@@ -321,6 +323,17 @@ def fill(source: SyntheticRepository) -> int:
             cursor.execute("SET session_replication_role = DEFAULT")
     for run in Run.objects.filter(repository=repository, external_id__lt=0, conclusion="startup_failure"):
         record_start_failure(run)
+    _raise_alerts(repository, branch)
     with connection.cursor() as cursor:
         cursor.execute("ANALYZE")
     return filling.run_count
+
+
+@transaction.atomic
+def _raise_alerts(repository: Repository, branch: Branch) -> None:
+    """The alerts that are open at the newest commits, by the service itself; long resolved ones are left out."""
+    newest = BranchCommit.objects.filter(branch=branch).order_by("-position").values_list("commit_id", flat=True)[:10]
+    batch = Batch(repository)
+    failing = Cell.objects.filter(commit_id__in=list(newest), state__in=[state.value for state in FAILING])
+    batch.dirty_streaks.update(failing.values_list("commit_id", "job_id"))
+    evaluate_alerts(batch)
