@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import subprocess
 import sys
 from pathlib import Path
 
 from bench.store import bench_servers
 from hud.runtime.embedded import CHECKOUT
 
-# In the order in which they run. Each is a module of this folder with `run() -> Report`.
-WITHOUT_STORE = ("classifier", "accuracy", "verdicts_pure")
+# In the order in which they run. A script prints its line itself, in a process of its own.
+SCRIPTS = ("classifier",)
+# Modules of this folder with `run() -> Report`.
+WITHOUT_STORE = ("verdicts_pure",)
 WITH_STORE = ("grid", "ingest", "replay", "live", "paint")
 
 
 def main() -> int:
-    names = (*WITHOUT_STORE, *WITH_STORE)
+    names = (*SCRIPTS, *WITHOUT_STORE, *WITH_STORE)
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"which of: {', '.join(names)} (all)")
     parser.add_argument(
@@ -29,7 +32,10 @@ def main() -> int:
     wanted = options.names or list(names)
     if unknown := set(wanted) - set(names):
         parser.error(f"there is no benchmark {', '.join(sorted(unknown))}; choose from {', '.join(names)}")
-    _run([name for name in names if name in wanted and name in WITHOUT_STORE])
+    for name in SCRIPTS:
+        if name in wanted:
+            subprocess.run([sys.executable, "-m", f"bench.{name}"], cwd=CHECKOUT, check=True)
+    _run([name for name in WITHOUT_STORE if name in wanted])
     if with_store := [name for name in names if name in wanted and name in WITH_STORE]:
         with bench_servers(options.data_dir.absolute()):
             _run(with_store)
