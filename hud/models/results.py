@@ -49,6 +49,7 @@ class TestReport(models.Model):
     digests = ArrayField(models.BigIntegerField(), default=list, blank=True)
     passed_ids = models.BinaryField(default=bytes, blank=True)
     skipped_ids = models.BinaryField(default=bytes, blank=True)
+    more_failed_ids = models.BinaryField(default=bytes, blank=True, help_text="Failed tests past those with rows.")
     passed = models.PositiveIntegerField(default=0)
     failed = models.PositiveIntegerField(default=0)
     flaky = models.PositiveIntegerField(default=0)

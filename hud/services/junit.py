@@ -18,11 +18,18 @@ from django.utils import timezone
 from hud.core.idset import pack_ids, unpack_ids
 from hud.core.junit import WORST_LAST, JUnitReport, Limits, Outcome, ReadTest, merge_tests, read_junit
 from hud.core.testname import identity_of, keys_of
+from hud.core.text import storable
 from hud.models import Branch, Run, Test, TestReport, TestResult
 from hud.services.verdicts import ask
 
 _LOCK_CLASS = 0x48554404  # "HUD", 4: the advisory locks of test results
 MOST_PROBLEMS = 20
+MOST_ROWS = 2000
+"""Failed and healed tests of a run that get rows. Where a run loses its database, all its thousands of tests fail: past
+so many they are ids only, as passes are."""
+LONG_MESSAGES = 200
+SHORT_MESSAGE_CHARS = 300
+"""Length of a message past the first `LONG_MESSAGES` of a report."""
 Outcomes = dict[int, Outcome]
 
 
@@ -105,6 +112,7 @@ class _Told:
     def of(cls, report: TestReport) -> _Told:
         outcomes: Outcomes = dict.fromkeys(unpack_ids(bytes(report.skipped_ids)), Outcome.SKIPPED)
         outcomes |= dict.fromkeys(unpack_ids(bytes(report.passed_ids)), Outcome.PASSED)
+        outcomes |= dict.fromkeys(unpack_ids(bytes(report.more_failed_ids)), Outcome.FAILED)
         if report.pk is not None:
             outcomes |= {pk: Outcome(o) for pk, o in report.results.values_list("test_id", "outcome")}
         return cls(report.pk, outcomes)
@@ -130,8 +138,11 @@ def _ids_of(repository_id: int, names: Sequence[tuple[str, str]]) -> dict[tuple[
     found = _known(repository_id, identities)
     missing = [key for key in identities if key not in found]
     if missing:
+        # Sorted, so that two reports that bring the same new tests wait for each other in one order.
         Test.objects.bulk_create(
-            [_new_test(repository_id, *identities[key]) for key in missing], ignore_conflicts=True, batch_size=2000
+            [_new_test(repository_id, *identities[key]) for key in sorted(missing)],
+            ignore_conflicts=True,
+            batch_size=2000,
         )
         found |= _known(repository_id, missing)
     return {identities[key]: pk for key, pk in found.items()}
@@ -171,30 +182,43 @@ def _write_results(
     report: TestReport, repository_id: int, by_id: dict[int, ReadTest], before: _Told, after: _Told
 ) -> None:
     """Write the rows of tests that failed or healed and were not known to, or were known for something milder."""
-    rows = [
-        TestResult(
-            report=report,
-            test_id=pk,
-            repository_id=repository_id,
-            branch=report.branch,
-            outcome=test.outcome.value,
-            detail=test.detail,
-            attempts=test.attempts,
-            duration_ms=round(test.duration_s * 1000) if test.duration_s is not None else None,
-            message=test.message,
-            flipped=test.outcome is Outcome.FLAKY,
-            at=report.at,
-        )
+    changed = [
+        (pk, test)
         for pk, test in by_id.items()
         if test.outcome in (Outcome.FAILED, Outcome.FLAKY)
         and test.outcome is after.outcomes[pk] is not before.outcomes.get(pk)
     ]
+    with_row = set(report.results.values_list("test_id", flat=True))
+    room = max(0, MOST_ROWS - len(with_row))
+    fresh = [pk for pk, _ in changed if pk not in with_row]
+    past = set(fresh[room:])
+    rows = [(pk, test) for pk, test in changed if pk not in past]
     TestResult.objects.bulk_create(
-        rows,
+        [_result(report, repository_id, pk, test, is_long=i < LONG_MESSAGES) for i, (pk, test) in enumerate(rows)],
         batch_size=1000,
         update_conflicts=True,
         unique_fields=["report", "test"],
         update_fields=["outcome", "detail", "attempts", "duration_ms", "message", "flipped"],
+    )
+    if past:
+        more = unpack_ids(bytes(report.more_failed_ids)) | {pk for pk in past if after.outcomes[pk] is Outcome.FAILED}
+        report.more_failed_ids = pack_ids(more)
+        report.save(update_fields=["more_failed_ids"])
+
+
+def _result(report: TestReport, repository_id: int, pk: int, test: ReadTest, *, is_long: bool) -> TestResult:
+    return TestResult(
+        report=report,
+        test_id=pk,
+        repository_id=repository_id,
+        branch=report.branch,
+        outcome=test.outcome.value,
+        detail=test.detail,
+        attempts=test.attempts,
+        duration_ms=round(test.duration_s * 1000) if test.duration_s is not None else None,
+        message=test.message if is_long else storable(test.message, SHORT_MESSAGE_CHARS),
+        flipped=test.outcome is Outcome.FLAKY,
+        at=report.at,
     )
 
 

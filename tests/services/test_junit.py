@@ -18,6 +18,7 @@ from pytest_django import Settings
 from hud.core.junit import read_junit
 from hud.models import Run, results
 from hud.queries.flaky import failing_tests, healed_tests, passed_tests, results_of
+from hud.services import junit
 from hud.services.junit import forget_old_results, ingest_reports
 from tests.factories import NOON, Trunk, make_commit, make_run, make_trunk, sha_of
 
@@ -225,3 +226,21 @@ def test_the_command_takes_what_it_can_and_fails_for_the_rest(trunk: Trunk, tmp_
     assert counts(run) == (1, 0, 0, 0)
     with pytest.raises(CommandError, match="entities"):
         ingest(run.external_id, tmp_path / "b.xml")
+
+
+def test_where_everything_fails_the_store_stays_small_and_the_counts_right(
+    trunk: Trunk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(junit, "MOST_ROWS", 3)
+    monkeypatch.setattr(junit, "LONG_MESSAGES", 1)
+    long = "x" * 1000
+    cases = "".join(f"<testcase name='t{i}'><failure message='{long}'/></testcase>" for i in range(8))
+    first, second = attempt(trunk, external_id=1), attempt(trunk, external_id=2)
+    take(first, f"<testsuite>{cases}</testsuite>".encode())
+    assert counts(first) == (0, 8, 0, 0) and results.TestResult.objects.count() == 3
+    assert sorted(len(row.message) for row in results.TestResult.objects.all()) == [300, 300, 1000]
+    take(first, b"<testsuite><testcase name='t7'/><testcase name='new'/></testsuite>")
+    assert counts(first) == (1, 8, 0, 0)
+    take(second, b"<testsuite><testcase name='t0'/><testcase name='t7'/></testsuite>")
+    assert [name for name, _ in flips()] == ["t0"]
+    assert days()["t7@main"] == (1, 1, 1, 0)
