@@ -273,3 +273,18 @@ def test_a_notice_is_no_failure() -> None:
 
 def test_an_annotations_message_may_hold_anything() -> None:
     assert annotated("\0\ud800 error: \x1b[31mbad\x1b[0m")[0][1] == "annotation"
+
+
+def test_a_script_that_mentions_errors_is_no_failure() -> None:
+    lines = [
+        "##[group]Run make",
+        'make || (echo "##[error]broken"; exit 137)',
+        "shell: /usr/bin/bash -e {0}",
+        "##[endgroup]",
+        "ok",
+    ]
+    assert rules_found(*lines) == []
+
+
+def test_a_steps_heading_without_an_end_does_not_hide_what_follows() -> None:
+    assert primary("##[group]Run pytest", "FAILED tests/test_a.py::test_x - assert 1").rule == "pytest failed test"
