@@ -20,23 +20,33 @@ NOW = datetime(2026, 11, 30, 12, 0, tzinfo=UTC)
 
 
 def _demo(commits: int = 20, jobs: int = 60, now: datetime = NOW) -> SyntheticRepository:
-    return invented_repository(
-        "brindle/harbour", commits=commits, jobs=jobs, fail_rate=0.02, seed=1, now=now
-    )
+    return invented_repository("brindle/harbour", commits=commits, jobs=jobs, fail_rate=0.02, seed=1, now=now)
 
 
 def _store() -> list[object]:
     """Everything that pages show, without row ids."""
     return [
         list(Commit.objects.order_by("sha").values_list("sha", "title", "author", "committed_at", "cells")),
-        list(Run.objects.order_by("external_id").values_list("external_id", "job__name", "status", "conclusion", "origin")),
+        list(
+            Run.objects.order_by("external_id").values_list(
+                "external_id", "job__name", "status", "conclusion", "origin"
+            )
+        ),
         list(
             Cell.objects.order_by("commit__sha", "job__column").values_list(
                 "commit__sha", "job__name", "state", "flaky", "verdict", "run_count"
             )
         ),
-        list(Streak.objects.order_by("job__column", "first_bad").values_list("job__name", "first_bad", "last_bad", "length")),
-        list(Failure.objects.order_by("run__external_id", "rank").values_list("run__external_id", "rule", "line", "signature")),
+        list(
+            Streak.objects.order_by("job__column", "first_bad").values_list(
+                "job__name", "first_bad", "last_bad", "length"
+            )
+        ),
+        list(
+            Failure.objects.order_by("run__external_id", "rank").values_list(
+                "run__external_id", "rule", "line", "signature"
+            )
+        ),
     ]
 
 
@@ -56,7 +66,9 @@ def test_it_is_marked_as_synthetic(demo: SyntheticRepository) -> None:
 
 def test_every_job_has_its_column_and_every_commit_its_row(demo: SyntheticRepository) -> None:
     assert Job.objects.filter(kind=Job.Kind.JOB).count() == 60
-    newest_first = list(Commit.objects.filter(places__isnull=False).order_by("-places__position").values_list("sha", flat=True))
+    newest_first = list(
+        Commit.objects.filter(places__isnull=False).order_by("-places__position").values_list("sha", flat=True)
+    )
     assert newest_first == [demo.sha(number) for number in demo.commit_numbers()]
 
 
@@ -68,7 +80,9 @@ def test_the_open_streak_runs_from_its_first_bad_commit_through_the_cancelled_on
 
 
 def test_the_change_of_cause_is_found_from_the_logs_alone(demo: SyntheticRepository) -> None:
-    streak = Streak.objects.get(job__name="linux-noble-gcc13 / test (default, 2, 5, linux.large)", first_good_after=None)
+    streak = Streak.objects.get(
+        job__name="linux-noble-gcc13 / test (default, 2, 5, linux.large)", first_good_after=None
+    )
     rows = dict(Commit.objects.filter(places__isnull=False).values_list("places__position", "sha"))
     assert [rows[position] for position in streak.changes] == [demo.sha(4)]
 
@@ -82,6 +96,8 @@ def test_a_rerun_that_passed_makes_the_cell_flaky(demo: SyntheticRepository) -> 
     ("commit", "job", "category"),
     [
         (7, "acceptance (ha)", "infra_runner"),
+        (12, "image (amd64)", "infra_disk"),
+        (14, "image (arm64)", "infra_registry"),
         (11, "upgrade (from 3.2)", "timeout"),
         (19, "linux-noble-gcc13 / test (default, 4, 5, linux.large)", "infra_memory"),
     ],

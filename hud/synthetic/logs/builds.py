@@ -167,7 +167,8 @@ def links(v: Vocabulary) -> Iterator[str]:
         area, name = v.passing(index)
         yield f"(guide/{area}: line {index + 3:4d}) ok        https://docs.example.invalid/{area}/{name}"
     yield f"(guide/{v.area}: line {v.line:4d}) broken    https://docs.example.invalid/{v.area}/old - 404 Client Error: Not Found for url"
-    yield "build finished with problems."
+    yield f"/srv/work/checkout/docs/guide/{v.area}.rst:{v.line}: WARNING: broken link: https://docs.example.invalid/{v.area}/old"
+    yield "build finished with problems, 1 warning (with warnings treated as errors)."
 
 
 @_log("docker_build", "Build image", "docker buildx build --push -t registry.example.invalid/harbour:edge .")
@@ -193,4 +194,4 @@ def scan(v: Vocabulary) -> Iterator[str]:
 @_log("config", "Check configuration", "python tools/environment.py --require")
 def config(v: Vocabulary) -> Iterator[str]:
     yield "+ python tools/environment.py --require"
-    yield f"##[error]Input required and not supplied: {v.fixed(('token', 'registry-password', 'role-to-assume'), 'input')}"
+    yield f"Error: Input required and not supplied: {v.fixed(('token', 'registry-password', 'role-to-assume'), 'input')}"

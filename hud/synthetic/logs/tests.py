@@ -353,9 +353,9 @@ def fuzz(v: Vocabulary) -> Iterator[str]:
     yield "+ ./build/bin/fuzz_codec -max_total_time=3600"
     for index in range(200):
         yield f"#{(index + 1) * 65536}\tREDUCE cov: {2000 + index} ft: {9000 + index * 3} corp: {400 + index} exec/s: {v.number(index, 4000, 9000)}"
-    yield f"=={v.number('pid', 20, 900)}== ERROR: libFuzzer: deadly signal"
-    yield f"    #7 0x{v.hex(12, 'pc')} in {v.area}::decode(unsigned char const*, unsigned long) native/{v.area}/decode.cc:{v.line}"
-    yield "SUMMARY: libFuzzer: deadly signal"
+    yield f"=={v.number('pid', 20, 900)}==ERROR: AddressSanitizer: heap-buffer-overflow on address 0x60{v.hex(10, 'at')}"
+    yield f"    #1 0x{v.hex(12, 'pc')} in {v.area}::decode(unsigned char const*, unsigned long) native/{v.area}/decode.cc:{v.line}"
+    yield f"SUMMARY: AddressSanitizer: heap-buffer-overflow native/{v.area}/decode.cc:{v.line} in {v.area}::decode"
     yield f"artifact_prefix='./'; Test unit written to ./crash-{v.hex(40, 'unit')}"
 
 
