@@ -88,6 +88,7 @@ class JobPage:
     """`name` is unique in the repository, `plain_name` is GitHub's. `still_runs`: the newest commits know the job."""
 
     job_id: int
+    column: int
     name: str
     plain_name: str
     workflow: str
@@ -120,6 +121,7 @@ def job_page(branch: Branch, job: Job, page: int = 1, *, failures_only: bool = F
     durations = [c.duration_s for c in cells if c.duration_s is not None and c.state in (State.SUCCESS, *FAILING)]
     return JobPage(
         job_id=job.pk,
+        column=job.column,
         name=known.display if known else job.name,
         plain_name=job.name,
         workflow=job.workflow.name,
