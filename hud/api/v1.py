@@ -11,6 +11,7 @@ from hud.api import schemas
 from hud.api.alerts import router as alerts_router
 from hud.api.auth import explain_refusals
 from hud.api.failures import router as failures_router
+from hud.api.flaky import router as flaky_router
 from hud.api.gate import router as gate_router
 from hud.api.results import router as results_router
 from hud.api.rules import router as rules_router
@@ -32,6 +33,7 @@ api.add_router("", alerts_router)
 api.add_router("", results_router)
 api.add_router("", gate_router)
 api.add_router("", failures_router)
+api.add_router("", flaky_router)
 api.add_router("", rules_router)
 
 _REPOSITORY = "/repositories/{owner}/{name}"

@@ -236,3 +236,26 @@ def test_the_page_of_a_run_tells_what_its_reports_say(client: Client, trunk: Tru
 def test_a_run_without_reports_says_nothing_of_tests(client: Client, trunk: Trunk) -> None:
     run = make_run(trunk.commits[0], trunk.jobs[0])
     assert "Test reports" not in client.get(f"/brindle/kestrel/run/{run.external_id}").content.decode()
+
+
+# ── For programs ─────────────────────────────────────────────────────────────────────────────────────────────────────
+API = "/api/v1/repositories/brindle/kestrel"
+
+
+def test_the_api_ranks_tests_as_the_page_does(client: Client, trunk: Trunk) -> None:
+    run = ran(trunk, {"heals": "h", "red": "f", "ok": "p"})
+    ran(trunk, {"heals": "p"}, commit=1)
+    (test,) = client.get(f"{API}/flaky-tests").json()
+    assert (test["owner"], test["name"], test["flips"], test["samples"]) == ("pkg.C", "heals", 1, 2)
+    assert test["last"]["run"] == run.external_id and 0 < test["at_least"] < 0.5
+    assert client.get(f"{API}/flaky-tests?branch=-").json() == []
+    assert client.get(f"{API}/flaky-tests?days=1000").status_code == 422
+
+
+def test_the_api_ranks_jobs_as_the_page_does(client: Client) -> None:
+    make_trunk([".", "F", ".", "X", "."], ["CI / unit"], with_cells=True)
+    (job,) = client.get(f"{API}/flaky-jobs").json()
+    assert (job["job"], job["healed"], job["short_reds"], job["samples"]) == ("unit", 1, 1, 5)
+    assert job["verdicts"] == {"regression": 1}
+    assert client.get(f"{API}/flaky-jobs?branch=nowhere").status_code == 404
+    assert client.get("/api/v1/repositories/no/body/flaky-tests").status_code == 404
