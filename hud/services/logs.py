@@ -272,20 +272,20 @@ def classify_again(run: Run) -> None:
     if run.external_id < 0:
         record_start_failure(run)
         return
-    reading, failures = read_again(run, reader_of(run.repository_id))
+    log = Log.objects.filter(run=run).first()
+    reading, failures = read_again(run, log, reader_of(run.repository_id))
     record_failures(run=run, failures=failures, by=reading)
     if reading.is_outdated(run):
         classify_again(run)
 
 
 def read_again(
-    run: Run, reader: Reader, alive: Callable[[], None] = lambda: None
+    run: Run, log: Log | None, reader: Reader, alive: Callable[[], None] = lambda: None
 ) -> tuple[Classifying, Sequence[classifier.Failure]]:
     """Put a run's stored log, if there is one, and its annotations through a reader. Writes nothing.
 
     `alive` is called every now and then. Raises LogNotFoundError and LogDamagedError.
     """
-    log = Log.objects.filter(run=run).first()
     reading = Classifying(reader)
     if log and log.status == Log.Status.STORED:
         with closing(log_store().aligned(log.key)) as chunks:

@@ -12,7 +12,7 @@ from django.utils import timezone
 
 from hud.clients.logstore import LogDamagedError, LogNotFoundError
 from hud.core.text import storable
-from hud.models import Annotation, Log, Reclassification, Repository, Run
+from hud.models import Annotation, Log, Reclassification, Repository
 from hud.services import logs, logwork
 from hud.services.engines import Reader, reader_of, version_of
 from hud.services.logwork import Turn
@@ -69,7 +69,7 @@ def go_on(turn: Turn, progress: Progress = lambda work: None) -> bool:
     wanted = _logs_of(work)
     if not work.total:
         work.total = work.done + wanted.filter(pk__gt=work.cursor).count()
-        _note(turn)
+        turn.note(**_numbers(work))
     while True:
         reader = reader_of(work.repository_id)
         batch = list(_with_what_is_needed(wanted.filter(pk__gt=work.cursor).order_by("pk"))[:BATCH])
@@ -77,14 +77,17 @@ def go_on(turn: Turn, progress: Progress = lambda work: None) -> bool:
             work.done = max(work.done, work.total)
             logwork.finish(turn, "done", **_numbers(work))
             return True
+        same: list[int] = []
         for log in batch:
-            _read(turn, log.run, reader)
+            if _read(turn, log, reader):
+                same.append(log.pk)
             work.cursor, work.done = log.pk, work.done + 1
             progress(work)
             if turn.is_time_to_note or turn.is_over:
-                _note(turn)
+                _note(turn, reader, same)
             if turn.is_over:
                 return False
+        _note(turn, reader, same)
 
 
 def _logs_of(work: Reclassification) -> QuerySet[Log]:
@@ -101,21 +104,26 @@ def _with_what_is_needed(rows: QuerySet[Log]) -> QuerySet[Log]:
     return rows.select_related("run", "run__repository").prefetch_related("run__failures", "run__annotations")
 
 
-def _read(turn: Turn, run: Run, reader: Reader) -> None:
+def _read(turn: Turn, log: Log, reader: Reader) -> bool:
+    """Read one log, and write what is new. Returns whether nothing was, so that only its reading is to be noted."""
     work: Reclassification = turn.work
     try:
-        reading, failures = logs.read_again(run, reader, turn.alive)
+        reading, failures = logs.read_again(log.run, log, reader, turn.alive)
     except (LogNotFoundError, LogDamagedError):
         work.unreadable += 1  # its failures stay as they were
-        return
-    if logs.has_these_failures(run, failures):
-        logs.note_reading(run, reading)
-    else:
-        work.changed += logs.record_failures(run=run, failures=failures, by=reading)
+        return False
+    if not (reading.trouble or log.error) and logs.has_these_failures(log.run, failures):
+        return True
+    work.changed += logs.record_failures(run=log.run, failures=failures, by=reading)
+    return False
 
 
-def _note(turn: Turn) -> None:
-    turn.note(**_numbers(turn.work))
+def _note(turn: Turn, reader: Reader, same: list[int]) -> None:
+    """Note how far it is, and which rules have read the logs whose answers stay the same."""
+    with transaction.atomic():
+        Log.objects.filter(pk__in=same).update(classified_by=reader.version)
+        turn.note(**_numbers(turn.work))
+    same.clear()
 
 
 def _numbers(work: Reclassification) -> dict[str, Any]:
