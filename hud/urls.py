@@ -10,8 +10,8 @@ from django.urls.converters import IntConverter
 
 from hud.api.hud_shape import hud
 from hud.api.v1 import api
+from hud.views import alerts as alert_pages
 from hud.views import blocking, card, comment, flaky, grid, hooks, live, pull, rule_editor, rules, why
-from hud.views.alerts import alert, alerts
 from hud.views.apidocs import docs
 from hud.views.badge import badge
 from hud.views.commit import commit
@@ -48,8 +48,12 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("api/v1/", api.urls),
     path("accounts/login/", LoginView.as_view(template_name="hud/login.html"), name="login"),
     path("accounts/logout/", LogoutView.as_view(), name="logout"),
-    path("alerts", alerts, name="alerts"),
-    path("alerts/<int:alert_id>", alert, name="alert"),
+    path("alerts", alert_pages.alerts, name="alerts"),
+    path("alerts/<int:alert_id>", alert_pages.alert, name="alert"),
+    path("alerts/<int:alert_id>/acknowledge", alert_pages.acknowledge, name="alert-acknowledge"),
+    path("alerts/<int:alert_id>/note", alert_pages.note, name="alert-note"),
+    path("alerts/<int:alert_id>/silence", alert_pages.silence, name="alert-silence"),
+    path("alerts/<int:alert_id>/review.md", alert_pages.review, name="alert-review"),
     # ── For admins ───────────────────────────────────────────────────────────────────────────────────────────────────
     path("manage/", manage_overview.overview, name="manage"),
     path("manage/follow", manage_follow.follow, name="follow"),

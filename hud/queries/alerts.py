@@ -6,11 +6,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from django.db.models import Prefetch, Q, QuerySet
+from django.db.models import Count, Prefetch, Q, QuerySet
 from django.utils import timezone
 
 from hud.core.alerts.matchers import Matcher, matches_all
 from hud.core.alerts.rules import RuleSpec, spec_of
+from hud.core.text import storable
 from hud.models import (
     Acknowledgement,
     Alert,
@@ -72,7 +73,7 @@ def alerts_like(wanted: AlertFilter) -> tuple[list[AlertItem], int | None]:
     """Return a page of alerts, newest first, and the `before` of the next page (None: there is none)."""
     rows = _rows()
     if wanted.repository:
-        owner, _, name = wanted.repository.partition("/")
+        owner, _, name = storable(wanted.repository).partition("/")
         rows = rows.filter(branch__repository__owner__iexact=owner, branch__repository__name__iexact=name)
     exact = {
         "branch__name": wanted.branch,
@@ -80,9 +81,10 @@ def alerts_like(wanted: AlertFilter) -> tuple[list[AlertItem], int | None]:
         "priority": wanted.priority,
         "team": wanted.team,
     }
-    rows = rows.filter(**{key: value for key, value in exact.items() if value})
+    rows = rows.filter(**{key: storable(value) for key, value in exact.items() if value})
     if wanted.rule:
-        rows = rows.filter(rule_id=int(wanted.rule)) if wanted.rule.isdigit() else rows.filter(rule__name=wanted.rule)
+        is_number = wanted.rule.isascii() and wanted.rule.isdigit() and len(wanted.rule) < 18
+        rows = rows.filter(rule_id=int(wanted.rule)) if is_number else rows.filter(rule__name=storable(wanted.rule))
     if wanted.before is not None:
         rows = rows.filter(pk__lt=wanted.before)
     found = list(rows.order_by("-id")[: wanted.limit + 1])
@@ -96,9 +98,10 @@ def open_alerts(branch: Branch) -> list[AlertItem]:
     return items_of(rows)
 
 
-def firing_count() -> int:
-    """Return how many alerts fire."""
-    return Alert.objects.filter(state=Alert.State.FIRING, merged_into=None).count()
+def firing_by_branch() -> dict[int, int]:
+    """Return how many alerts fire on each branch where some do. One statement."""
+    rows = Alert.objects.filter(state=Alert.State.FIRING, merged_into=None).order_by()
+    return dict(rows.values_list("branch_id").annotate(Count("pk")))
 
 
 def alert_item(alert_id: int) -> AlertItem | None:
@@ -281,5 +284,5 @@ def hidden_by(matchers: Sequence[Matcher], *, days: int = 14, most: int = 1000) 
 
 def repository_named(full_name: str) -> Repository | None:
     """Return the repository of this name."""
-    owner, _, name = full_name.partition("/")
+    owner, _, name = storable(full_name).partition("/")
     return Repository.objects.filter(owner__iexact=owner, name__iexact=name).first()

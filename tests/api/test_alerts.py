@@ -211,7 +211,7 @@ def test_an_address_that_was_allowed_once_is_refused_again_when_sent(admin: Call
         config = {"url": f"{scheme}://127.0.0.1:{stub.port}/x"}
         status, target = admin.call("POST", "/targets", {"name": "t", "kind": kind, "config": config})
         assert status == 201
-        status, message = admin.call("POST", f"/targets/{target['id']}/test")
+        status, _ = admin.call("POST", f"/targets/{target['id']}/test")
         notify.deliver_to(target["id"])
         assert (status, len(stub.got)) == (202, 1)
         settings.NOTIFY_HOSTS = []

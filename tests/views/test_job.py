@@ -14,7 +14,7 @@ from tests.factories import Trunk, make_repository, make_run, make_trunk, sha_of
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("now")]
 
-STATEMENTS = 12
+STATEMENTS = 13
 COLUMN = ["p", "X", "B", ".", "F", " ", " ", "I", ".", "-"]
 
 

@@ -1,0 +1,66 @@
+"""Template tags for alerts: the banners of a branch, how many fire."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from django import template
+from django.template import Context
+
+from hud.core.alerting import alert_job
+from hud.models import Branch
+from hud.queries.alerts import AlertItem, firing_by_branch, open_alerts
+
+register = template.Library()
+_MOST_LOUD = 6
+_KEPT = "_hud_firing_alerts"
+
+
+@dataclass(frozen=True, slots=True)
+class Banners:
+    """`loud` are shown one by one, `quiet` fold into a line that still counts them; `more`: loud ones not shown."""
+
+    loud: tuple[AlertItem, ...]
+    quiet: tuple[AlertItem, ...]
+    more: int
+
+
+@register.simple_tag(takes_context=True)
+def alert_banners(context: Context, branch: object, job_name: str = "") -> Banners:
+    """The alerts that fire on a branch, or of them those about one job, the most urgent first."""
+    fires = isinstance(branch, Branch) and branch.pk in _counts(context)
+    items = open_alerts(branch) if fires and isinstance(branch, Branch) else []
+    if job_name:
+        items = [item for item in items if alert_job(job_name) in item.alert.jobs]
+    loud = [item for item in items if not item.is_quiet]
+    quiet = tuple(item for item in items if item.is_quiet)
+    return Banners(tuple(loud[:_MOST_LOUD]), quiet, max(0, len(loud) - _MOST_LOUD))
+
+
+@register.simple_tag(takes_context=True)
+def firing_count(context: Context) -> int:
+    """How many alerts fire."""
+    return sum(_counts(context).values())
+
+
+def _counts(context: Context) -> dict[int, int]:
+    """How many alerts fire, by branch; asked once for each request."""
+    request = context.get("request")
+    counts: dict[int, int] | None = getattr(request, _KEPT, None)
+    if counts is None:
+        counts = firing_by_branch()
+        if request is not None:
+            setattr(request, _KEPT, counts)
+    return counts
+
+
+@register.filter
+def matcher_words(matcher: dict[str, str]) -> str:
+    """A matcher as people type it."""
+    return f'{matcher["name"]}{matcher["op"]}"{matcher["value"]}"'
+
+
+@register.filter
+def item_of(mapping: dict[object, object], key: object) -> object:
+    """The value of a key in a mapping, "" without one."""
+    return mapping.get(key, "")
