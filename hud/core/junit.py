@@ -6,7 +6,7 @@ There is no one format. What is the same is read here, and how each runner tells
   passed at last, or after `failure` a `rerunFailure` for each further failed attempt
 * gotestsum, Gradle's test-retry: the `testcase` again for each attempt; failed attempts carry a `failure`
 * pytest-rerunfailures: the `testcase` again for each attempt, and failed attempts carry nothing, so only the last one
-  tells; the suite's own count of tests is smaller than what it lists
+  tells; the suite's own count is that of its tests, not that of what it lists
 * Mocha, Jest, pytest-retry: only the last attempt; that there were others is not told
 
 A test that has not finished (the file ends within it) is never taken for one that passed.
@@ -344,7 +344,7 @@ class _Reader:
             self._problems.append(f"It ends within {case.name}: how that test ended is not known.")
 
     def _close_suite(self, suite: _Suite, *, whole: bool) -> None:
-        repeats = suite.declared is not None and suite.listed > suite.declared
+        repeats = suite.declared == len(suite.tests) < suite.listed
         silent = suite.is_pytest or repeats
         hides = bool(_SILENT_RETRIES.match(self._root_name))
         for attempts in suite.tests.values():
