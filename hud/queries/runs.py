@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from django.db.models import F, Q, QuerySet, Value
 from django.db.models.functions import Concat
 
-from hud.models import Repository, Run
-from hud.queries.commit import SHORTEST_PREFIX
+from hud.models import Commit, Repository, Run
+from hud.queries.commit import SHORTEST_PREFIX, commits_like
 
 MOST_CANDIDATES = 20
 
@@ -33,15 +34,18 @@ def run_named(repository: Repository, *, run: int | None = None, commit: str = "
         return Unclear("Say which run: `run` (GitHub's job id), or `commit` and `job`.")
     if len(commit) < SHORTEST_PREFIX:
         return Unclear(f"“{commit}” is too short to name a commit: give at least {SHORTEST_PREFIX} digits.")
-    return _of_job(repository, commit, job)
+    commits = commits_like(repository, commit)
+    if not commits:
+        return Unclear(f"{repository.full_name} has no commit {commit} here. If it is new, send it again.")
+    return _of_job(repository, commits, commit, job)
 
 
 def _runs(repository: Repository) -> QuerySet[Run]:
     return Run.objects.filter(repository=repository).select_related("repository", "commit", "job").defer("steps")
 
 
-def _of_job(repository: Repository, commit: str, job: str) -> Run | Unclear:
-    on_commit = _runs(repository).filter(commit__repository=repository, commit__sha__startswith=commit.lower())
+def _of_job(repository: Repository, commits: Sequence[Commit], commit: str, job: str) -> Run | Unclear:
+    on_commit = _runs(repository).filter(commit__in=commits)
     full = Concat(F("job__workflow__name"), Value(" / "), F("job__name"))
     named = on_commit.annotate(full=full).filter(Q(name=job) | Q(job__name=job) | Q(full=job))
     runs = list(named.order_by("-external_id")[:MOST_CANDIDATES])

@@ -98,6 +98,7 @@ def test_nobody_and_people_without_a_role_are_refused(run: Run) -> None:
         (f"?commit={sha_of(1)}", 422, "Say which run"),
         (f"?commit={sha_of(1)}&job=lint", 404, "jobs there: unit"),
         ("?commit=abc&job=unit", 404, "too short"),
+        ("?commit=abcdef1234&job=unit", 404, "no commit abcdef1234"),
         ("?run=x", 422, ""),
     ],
 )
