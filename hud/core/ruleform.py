@@ -3,21 +3,27 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from classifier import CATEGORIES, Engine, RuleError, Ruleset, RuleSpec, clean_line
+from classifier import CATEGORIES, Engine, RuleError, Ruleset, RuleSpec
 from classifier.hints import required_texts
 from classifier.rules import check_rule
 from hud.core.rulelines import RuleLines, noisy_captures
 from hud.core.text import storable
 
 TEXTS = ("name", "pattern", "category", "pick", "inside", "hint", "points_to", "example", "near_miss")
-LISTS = ("supersedes", "caused_by", "tags", "hints")
+LISTS = ("captures", "supersedes", "caused_by", "tags", "hints")
 FLAGS = ("generic", "anywhere")
+NUMBERS = {
+    "priority": (0, 100, "Write a whole number from 0 (weakest) to 100 (strongest)."),
+    "points_back": (1, 1000, "Write a number of lines from 1 to 1000."),
+}
 LONGEST_LINE = 2_000
 MOST_NAMES = 50
+_ESCAPED = re.compile(r"\\[\\n]")
 _PROBE = RuleSpec(name="x", pattern="x{3}", category="unknown")
 
 
@@ -38,14 +44,18 @@ def values_of(spec: RuleSpec, *, enabled: bool = True) -> dict[str, str]:
     """Return the rule as the form shows it: lists one to a line, flags "on" or "" """
     values = {name: str(getattr(spec, name) or "") for name in TEXTS}
     values |= {name: "\n".join(getattr(spec, name)) for name in LISTS}
+    values["hints"] = "\n".join(text.replace("\\", "\\\\").replace("\n", "\\n") for text in spec.hints)
     values |= {name: "on" if getattr(spec, name) else "" for name in FLAGS}
-    return values | {"priority": str(spec.priority), "enabled": "on" if enabled else ""}
+    values |= {name: str(getattr(spec, name)) for name in NUMBERS}
+    return values | {"enabled": "on" if enabled else ""}
 
 
 def stored_spec(spec: RuleSpec) -> dict[str, Any]:
     """Return the rule as it is stored: only what differs from a rule's defaults, so that new fields cost nothing."""
-    told = {name: getattr(spec, name) for name in (*TEXTS, *LISTS, *FLAGS, "priority")}
+    told = {name: getattr(spec, name) for name in (*TEXTS, *LISTS, *FLAGS, *NUMBERS)}
     told = {name: list(value) if isinstance(value, tuple) else value for name, value in told.items()}
+    if told["points_back"] == _PROBE.points_back:
+        del told["points_back"]
     return {name: value for name, value in told.items() if value or name in ("name", "pattern", "priority")}
 
 
@@ -64,12 +74,13 @@ def read_rule(typed: Mapping[str, str], others: Ruleset, engine: Engine | None =
 
     `engine`: these others ready to classify, to see whether a stronger one takes the example away. Never raises.
     """
-    values = {name: typed.get(name, "") for name in (*TEXTS, *LISTS, *FLAGS, "priority", "enabled")}
+    values = {name: typed.get(name, "") for name in (*TEXTS, *LISTS, *FLAGS, *NUMBERS, "enabled")}
+    values["points_back"] = values["points_back"] or str(_PROBE.points_back)
     values["name"] = values["name"].strip()
     for name in ("example", "near_miss"):
         values[name] = values[name].strip("\r\n")
     errors = {name: error for name in values if (error := _unseen(name, values[name]))}
-    spec = _spec(values, errors)
+    spec = _stemmed(_spec(values, errors), others)
     checks = (_check_names, _check_pattern, _check_example, _check_near_miss)
     for check in checks:
         check(spec, others, errors)
@@ -86,8 +97,9 @@ def usable_part(typed: TypedRule) -> RuleSpec | None:
     if typed.spec is not None or {"pattern", "hint"} & set(typed.errors):
         return typed.spec
     values = {name: "" if name in typed.errors else text for name, text in typed.values.items()}
-    spec = _spec({**values, "priority": values["priority"] or "50", "example": "", "near_miss": ""}, {})
-    return replace(spec, name=spec.name or "this rule", category=spec.category or "unknown", hints=spec.hints)
+    numbers = {name: values[name] or str(getattr(_PROBE, name)) for name in NUMBERS}
+    spec = _spec({**values, **numbers, "example": "", "near_miss": ""}, {})
+    return replace(spec, name=spec.name or "this rule", category=spec.category or "unknown")
 
 
 def _unseen(name: str, text: str) -> str:
@@ -111,13 +123,14 @@ def _spec(values: Mapping[str, str], errors: dict[str, str]) -> RuleSpec:
         name=values["name"],
         pattern=values["pattern"],
         category=values["category"],
-        priority=_priority(values["priority"], errors),
+        priority=_number("priority", values["priority"], errors),
+        points_back=_number("points_back", values["points_back"], errors),
         pick="last" if values["pick"] == "last" else "first",
         inside=values["inside"] or None,
         hint=values["hint"],
         points_to=values["points_to"],
-        example=clean_line(values["example"].encode("utf-8", "replace")),
-        near_miss=clean_line(values["near_miss"].encode("utf-8", "replace")),
+        example=storable(values["example"]),
+        near_miss=storable(values["near_miss"]),
         generic=bool(values["generic"]),
         anywhere=bool(values["anywhere"]),
         **lists,
@@ -126,15 +139,24 @@ def _spec(values: Mapping[str, str], errors: dict[str, str]) -> RuleSpec:
 
 def _lines(text: str, name: str) -> list[str]:
     lines = (line.rstrip("\r") for line in text.split("\n"))
-    return [line if name == "hints" else line.strip() for line in lines if line.strip()]
+    if name == "hints":  # blanks count, and a line's end is written \\n
+        return [_ESCAPED.sub(lambda found: "\n" if found[0] == "\\n" else "\\", line) for line in lines if line.strip()]
+    return [line.strip() for line in lines if line.strip()]
 
 
-def _priority(text: str, errors: dict[str, str]) -> int:
+def _number(name: str, text: str, errors: dict[str, str]) -> int:
+    least, most, told = NUMBERS[name]
     text = text.strip()
-    if text.isascii() and text.isdigit() and int(text[:4]) <= 100:
-        return int(text[:4])
-    errors["priority"] = "Write a whole number from 0 (weakest) to 100 (strongest)."
-    return 50
+    if text.isascii() and text.isdigit() and len(text) < 9 and least <= int(text) <= most:
+        return int(text)
+    errors[name] = told
+    return int(getattr(_PROBE, name))
+
+
+def _stemmed(spec: RuleSpec, others: Ruleset) -> RuleSpec:
+    """Return the rule with its examples as rules see lines: times, colours and other tools' prefixes are not theirs."""
+    lines = RuleLines(_PROBE.pattern, others)
+    return replace(spec, example=lines.stem(spec.example.encode()), near_miss=lines.stem(spec.near_miss.encode()))
 
 
 def _told(spec: RuleSpec, sections: Sequence[str] = ()) -> str:
@@ -190,6 +212,8 @@ def _check_pattern(spec: RuleSpec, others: Ruleset, errors: dict[str, str]) -> N
             "No text of three characters or more is in everything that it matches, so every line of every log would"
             " have to be tried. Add a word that such lines always have, or name some under “Texts to look for”."
         )
+    elif "captures" not in errors and (told := _told(replace(_PROBE, pattern=spec.pattern, captures=spec.captures))):
+        errors["captures"] = told
     if spec.hint and "hint" not in errors and (told := _told(replace(_PROBE, pattern=spec.hint))):
         errors["hint"] = told
 
@@ -200,16 +224,15 @@ def _check_example(spec: RuleSpec, others: Ruleset, errors: dict[str, str]) -> N
     if not spec.example.strip():
         errors["example"] = "Paste a line of a log that the rule must find."
         return
-    lines = RuleLines(spec.pattern, others)
-    stem = lines.stem(spec.example.encode())
-    if lines.is_harmless(stem):
+    lines = RuleLines(spec.pattern, others, spec.captures)
+    if lines.is_harmless(spec.example):
         errors["example"] = "HUD takes a line like this as harmless: it reports a passing test or echoes a script."
         return
     found = lines.match(spec.example.encode())
     if found is None:
         errors["example"] = "The pattern does not match this line. Correct one of them."
         return
-    told = _told(replace(_PROBE, pattern=spec.pattern, hint=spec.hint, hints=spec.hints, example=stem))
+    told = _told(replace(_PROBE, pattern=spec.pattern, hint=spec.hint, hints=spec.hints, example=spec.example))
     if told:
         errors["hint" if spec.hint else "hints"] = told
     if noise := noisy_captures(found.captures):

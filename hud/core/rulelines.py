@@ -7,7 +7,7 @@ pattern is in, not only those that became failures.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -47,9 +47,13 @@ class MatchedLine:
 
 
 class RuleLines:
-    """Finds the lines that one pattern is in, read as the ruleset reads them. Raises RuleError for a bad pattern."""
+    """Finds the lines that one pattern is in, read as the ruleset reads them. Raises RuleError for a bad pattern.
 
-    def __init__(self, pattern: str, ruleset: Ruleset) -> None:
+    `captures`: names of the groups that count, if not all.
+    """
+
+    def __init__(self, pattern: str, ruleset: Ruleset, captures: Sequence[str] = ()) -> None:
+        self._captures = captures
         self._pattern: Any = compiled(pattern, "The rule")
         self._prefix: Any = compiled(f"(?:{'|'.join(ruleset.prefixes)})+", "a prefix") if ruleset.prefixes else None
         # Most lines lack all of these and need no closer look; a pattern that ignores case is tried on every line.
@@ -73,8 +77,10 @@ class RuleLines:
         found = self._pattern.search(stem)
         if found is None or self.is_harmless(stem):
             return None
-        groups = found.groups() or (found.group(),)
-        return MatchedLine(number, stem, found.start(), found.end(), tuple(text.strip() for text in groups if text))
+        named = found.groupdict()
+        groups = [named.get(name) for name in self._captures] or found.groups()
+        captured = tuple(text.strip() for text in groups if text) or (found.group().strip(),)
+        return MatchedLine(number, stem, found.start(), found.end(), captured)
 
     def lines_in(self, raw: bytes, first_number: int) -> Iterator[MatchedLine]:
         """Yield the matching lines of some text, whose first line has this number."""

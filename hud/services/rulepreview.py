@@ -106,7 +106,7 @@ def preview_rule(
     read_as = sample.run.repository_id if sample.run else repository_id
     rules = ruleset_of(read_as)
     try:
-        found = _Reading(sample, RuleLines(spec.pattern, rules))
+        found = _Reading(sample, RuleLines(spec.pattern, rules, spec.captures))
         if not found.matched and rule_id is None:
             before = after = found.failures(engine_for(rules))
             tried = None

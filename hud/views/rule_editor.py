@@ -13,7 +13,7 @@ from django.views.decorators.http import require_http_methods
 
 from classifier import CATEGORIES, RuleSpec
 from hud.core.rulediff import FieldChange, field_changes
-from hud.core.ruleform import FLAGS, LISTS, TEXTS, TypedRule, read_rule, spec_of, usable_part, values_of
+from hud.core.ruleform import FLAGS, LISTS, NUMBERS, TEXTS, TypedRule, read_rule, spec_of, usable_part, values_of
 from hud.models import Repository, Rule, RuleVersion
 from hud.queries import rules as queries
 from hud.services.engines import engine_for, ruleset_of
@@ -26,7 +26,7 @@ from hud.views.errors import Missing, Nearby
 from hud.views.partial import wants_fragment
 from hud.views.rules import HERE, PAGE, PURPOSE, no_rule, queue_reading, repository_named
 
-FIELDS = (*TEXTS, *LISTS, *FLAGS, "priority", "enabled")
+FIELDS = (*TEXTS, *LISTS, *FLAGS, *NUMBERS, "enabled")
 TRIAL_SIZES = {"500": 500, "5000": 5_000, "all": 0}
 UNCHECKED = (*FLAGS, "enabled", "pick")
 NEW = {"priority": "85", "pick": "first", "enabled": "on"}
