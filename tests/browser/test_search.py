@@ -95,6 +95,13 @@ def test_the_header_leads_to_both_pages(visit: Open, page: Page, trunk: Trunk) -
     expect(page).to_have_url(re.compile(r"/failures$"))
 
 
+def test_a_phone_leads_to_both_pages_too(visit: Open, page: Page, trunk: Trunk) -> None:
+    page.set_viewport_size({"width": 390, "height": 800})
+    visit("/brindle/other/main").locator(".phone-pages > summary").click()
+    page.get_by_role("link", name="Flaky").click()
+    expect(page).to_have_url(re.compile(r"/brindle/other/-/flaky$"))
+
+
 @pytest.fixture
 def without_scripts(chromium: Browser) -> Iterator[Page]:
     context = chromium.new_context(java_script_enabled=False)
