@@ -145,9 +145,16 @@ def _commits(rows: QuerySet[BranchCommit]) -> list[Commit]:
 
 
 def runs_behind(cells: Collection[tuple[int, int]]) -> list[Run]:
-    """Return the runs of these cells (commit id, job id)."""
-    runs = Run.objects.filter(commit_id__in={c for c, _ in cells}, job_id__in={j for _, j in cells})
-    return [run for run in _plain(runs).order_by("pk") if (run.commit_id, run.job_id) in cells]
+    """Return the runs of these cells (commit id, job id). Two statements: the first names just those runs."""
+    pairs = sorted(cells)
+    sql = (
+        "SELECT hud_run.id FROM unnest(%s::bigint[], %s::bigint[]) AS cell (commit_id, job_id)"
+        " JOIN hud_run ON hud_run.commit_id = cell.commit_id AND hud_run.job_id = cell.job_id"
+    )
+    with connection.cursor() as cursor:
+        cursor.execute(sql, [[commit_id for commit_id, _ in pairs], [job_id for _, job_id in pairs]])
+        ids = [row[0] for row in cursor.fetchall()]
+    return list(_plain(Run.objects.filter(pk__in=ids)).order_by("pk"))
 
 
 def _plain(runs: QuerySet[Run]) -> QuerySet[Run]:

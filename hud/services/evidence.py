@@ -8,7 +8,7 @@ Ids of the engine's runs: GitHub's job id as text, or `cell <sha> <column>` for 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
@@ -19,11 +19,12 @@ from classifier.verdict import Failure as Cause
 from classifier.verdict import Run as Attempt
 from hud.core.cell import FAILING, State, state_of
 from hud.core.cellcode import ABSENT, LOOKS, CellLook
+from hud.core.jobrules import JobLists
 from hud.core.kinship import Line, share_code
-from hud.models import BranchCommit, Commit, Log, PullRequest, Run
+from hud.models import BranchCommit, Commit, Log, PullRequest, Repository, Run
 from hud.queries import neighbours
 from hud.queries.flips import flip_rates, without_healed
-from hud.queries.grid import repository_jobs
+from hud.queries.grid import GridJob, repository_jobs
 from hud.queries.jobrules import job_lists
 
 SETTINGS = Settings()
@@ -47,18 +48,31 @@ def is_judged(run: Run) -> bool:
     return (state in FAILING or state is State.CANCELLED) and not (log and log.status == Log.Status.PENDING)
 
 
-def gather(commit: Commit) -> Gathered:
-    """Gather the scenarios of the commit's runs that failed or were stopped."""
-    return _Gathering(commit).gathered()
+@dataclass(frozen=True, slots=True)
+class JobsOf:
+    """A repository's jobs by id and what it declares about them: the same for all of its commits."""
+
+    jobs: Mapping[int, GridJob]
+    lists: JobLists
+
+    @classmethod
+    def read(cls, repository: Repository) -> JobsOf:
+        """Two statements."""
+        jobs = {job.job_id: job for job in repository_jobs(repository.pk).values()}
+        return cls(jobs, job_lists(repository.pk))
+
+
+def gather(commit: Commit, known: JobsOf | None = None) -> Gathered:
+    """Gather the scenarios of the commit's runs that failed or were stopped. `known`: read before, for many commits."""
+    return _Gathering(commit, known or JobsOf.read(commit.repository)).gathered()
 
 
 class _Gathering:
     """One commit, its runs, and what stands around them."""
 
-    def __init__(self, commit: Commit) -> None:
+    def __init__(self, commit: Commit, known: JobsOf) -> None:
         self.commit, self.repository = commit, commit.repository
-        self.lists = job_lists(self.repository.pk)
-        self.jobs = {job.job_id: job for job in repository_jobs(self.repository.pk).values()}
+        self.lists, self.jobs = known.lists, known.jobs
         self.own = neighbours.runs_of(commit)
         self.judged = [run for run in self.own if is_judged(run)]
         self.pushed_at = self._pushed_at()
@@ -91,7 +105,7 @@ class _Gathering:
         self.causes |= neighbours.causes_of(run.pk for run in [*alike, *behind])
         tests = {test for run in self.judged for cause in self.causes.get(run.pk, ()) for test in cause.tests}
         rates = flip_rates(self.repository, tests, middle)
-        trunk = self._trunk_attempts(rows, behind, kin)
+        trunk = self._trunk_attempts(rows, behind, same_job)
         elsewhere = [self._attempt(run) for run in [*alike, *greens]]
         shared = Scenario(
             run=self._attempt(self.judged[0]),
@@ -196,9 +210,9 @@ class _Gathering:
             if (look := _look(commit, column)).state in FAILING or look.verdict == "flaky"
         }
 
-    def _trunk_attempts(self, rows: Sequence[Commit], behind: Sequence[Run], kin: set[int]) -> list[Attempt]:
-        """Return trunk as the engine sees it: runs that told something, a green one for each green cell, and where
-        this change landed without a word about these jobs, a run without a signal."""
+    def _trunk_attempts(self, rows: Sequence[Commit], behind: Sequence[Run], same_job: set[int]) -> list[Attempt]:
+        """Return trunk as the engine sees it: runs that told something, a green one for each green cell of these jobs
+        (siblings' say nothing), and where this change landed without a word about them, a run without a signal."""
         at: dict[int, datetime] = {}
         latest: datetime | None = None
         by_id = {commit.pk: commit for commit in rows}
@@ -213,7 +227,7 @@ class _Gathering:
             found.append(replace(self._attempt(run), pushed_at=at[run.commit_id]))
         own = self._change(self.commit)
         for commit in rows:
-            greens = [a for job_id in kin if (a := self._green(commit, job_id, at[commit.pk]))]
+            greens = [a for job_id in same_job if (a := self._green(commit, job_id, at[commit.pk]))]
             found += greens
             if not greens and (commit.pk == self.commit.pk or (own and self._change(commit) == own)):
                 found.append(self._silent(commit, at[commit.pk]))
@@ -280,7 +294,10 @@ def _scenario(
 ) -> Scenario:
     """Take from what was gathered for the whole commit that which concerns the job of one run."""
     others = [one for one in own if one.id != run.id]
-    near = [one for one in trunk if _is_kin(one.job, run.job) or one.conclusion == "skipped"]
+    names = {one.job for one in trunk}
+    same = {name for name in names if jobs.is_same_job(name, run.job)}
+    kin = same | {name for name in names if jobs.is_sibling(name, run.job)}
+    near = [one for one in trunk if one.job in (same if one.id.startswith("cell ") else kin) or _is_silent(one)]
     base = None
     if based.sha:
         base = Base(based.sha, based.at, tuple(one for one in near if one.commit == based.sha))
@@ -290,13 +307,14 @@ def _scenario(
         base=base,
         same_commit=tuple(one for one in others if jobs.is_same_job(one.job, run.job)),
         same_change=tuple(others),
-        trunk=tuple(replace(one, job=run.job) if one.conclusion == "skipped" else one for one in near),
+        trunk=tuple(replace(one, job=run.job) if _is_silent(one) else one for one in near),
         elsewhere=tuple(one for one in elsewhere if jobs.is_same_job(one.job, run.job)),
     )
 
 
-def _is_kin(one: str, other: str) -> bool:
-    return jobs.is_same_job(one, other) or jobs.is_sibling(one, other)
+def _is_silent(one: Attempt) -> bool:
+    """The mark of a landing, which belongs to every job."""
+    return one.id.startswith("landing ")
 
 
 def _line(commit: Commit, lines: dict[str, dict[str, bool]]) -> Line:

@@ -36,7 +36,7 @@ from hud.queries.pulls import pull_numbers_of
 from hud.services.batch import Batch
 from hud.services.bulk import update_rows
 from hud.services.cells import character_of, write_characters
-from hud.services.evidence import SETTINGS, Gathered, gather
+from hud.services.evidence import SETTINGS, Gathered, JobsOf, gather
 from hud.services.locks import lock_repository
 from hud.services.overlay import overlay, told_of
 
@@ -186,12 +186,12 @@ def _families_near(name: str, names: Iterable[str]) -> set[str]:
 
 def judge(repository: Repository, commit_ids: Iterable[int]) -> None:
     """Decide the verdicts of these commits' failed and stopped runs, and show them in their cells. Safe to repeat."""
-    reports = _writes_reports(repository)
+    reports, known = _writes_reports(repository), JobsOf.read(repository)
     for commit in Commit.objects.filter(pk__in=list(commit_ids)).order_by("pk"):
         commit.repository = repository
         with transaction.atomic():  # one for each commit: ingest waits for the last lines of it at most
             _wait_for_turn(repository)
-            gathered = gather(commit)
+            gathered = gather(commit, known)
             _write(repository, commit, _answers(gathered), gathered)
             lock_repository(repository)
             show_verdicts(repository, commit)
