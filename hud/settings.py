@@ -309,6 +309,13 @@ LOG_MAX_BYTES = _env.whole_number(
 )
 LOG_HEAD_BYTES = _env.whole_number("LOG_HEAD_BYTES", 64 * 1024 * 1024, "head that is kept of a longer log", least=512)
 LOG_TAIL_BYTES = _env.whole_number("LOG_TAIL_BYTES", 128 * 1024 * 1024, "tail that is kept of a longer log", least=512)
+REREAD_CONCURRENCY = _env.whole_number(
+    "REREAD_CONCURRENCY",
+    1,
+    "processes of all workers together that may read stored logs again, for changed rules and for trials",
+    least=1,
+    most=64,
+)
 CLASSIFY_TIMEOUT_S = _env.seconds("CLASSIFY_TIMEOUT_S", 600, "longest time in the classifier for one log", least=1)
 INBOX_KEEP_DAYS = _env.whole_number(
     "INBOX_KEEP_DAYS", 14, "days that inbox items are kept after they are done", least=1

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any, TypeVar
 
+from django.conf import settings
 from django.db import connection, transaction
 from django.db.models import F, Q
 from django.utils import timezone
@@ -29,8 +30,6 @@ NOTE_EVERY_S = 0.5
 ATTEMPTS = 5
 AFTER_ERROR = timedelta(seconds=15)
 """How long work rests after its first error; twice as long after each more."""
-MOST_AT_ONCE = 1
-"""Pieces of work that workers are at, all together: logs that come in have the other processes for themselves."""
 _LOCK = 0x48554402  # "HUD", 2: who takes what
 
 
@@ -92,7 +91,7 @@ def take_turn() -> Turn | None:
             RuleTrial: RuleTrial.objects.filter(state="waiting"),
             Reclassification: Reclassification.objects.filter(state="waiting", by_hand=False),
         }
-        if sum(rows.filter(claimed).count() for rows in open_ones.values()) >= MOST_AT_ONCE:
+        if sum(rows.filter(claimed).count() for rows in open_ones.values()) >= settings.REREAD_CONCURRENCY:
             return None
         oldest = F("worked_at").asc(nulls_first=True)
         first = [rows.exclude(claimed).order_by(oldest, "id").first() for rows in open_ones.values()]
