@@ -24,7 +24,7 @@ VARIABLES = {
     "EMBEDDED_START_TIMEOUT_S": ("60", "longest wait until the embedded PostgreSQL and Valkey answer"),
 }
 # The demo repository that an empty HUD shows.
-DEMO = ("synth", "acme/rocket", "--commits", "80", "--jobs", "48", "--fail-rate", "0.04", "--seed", "7", "--logs")
+DEMO = ("synth", "acme/rocket", "--commits", "100", "--jobs", "60", "--fail-rate", "0.02", "--seed", "7", "--logs")
 
 
 @dataclass(frozen=True, slots=True)

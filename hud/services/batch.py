@@ -18,6 +18,7 @@ class Batch:
     rearranged_branches: set[int] = field(default_factory=set)
     logs_wanted: set[int] = field(default_factory=set)  # run ids
     classify_again: set[int] = field(default_factory=set)  # run ids
+    answered: set[tuple[int, int]] = field(default_factory=set)  # (commit id, job id): read by the classifier
     _lists: JobLists | None = None
 
     @property

@@ -3,7 +3,8 @@
 import logging
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import closing
+from contextlib import closing, contextmanager
+from contextvars import ContextVar
 from datetime import timedelta
 
 from django.conf import settings
@@ -323,10 +324,11 @@ def record_failures(*, run: Run, failures: Sequence[classifier.Failure], by: Cla
     `by` is noted with its log in the same transaction: which rules gave these answers is never in doubt. Returns
     whether they are others than before.
     """
-    repository = Repository.objects.get(pk=run.repository_id)
+    together = _together.get()
+    repository = together.repository if together else Repository.objects.get(pk=run.repository_id)
     lock_repository(repository)
     run.refresh_from_db()
-    batch = Batch(repository)
+    batch = together or Batch(repository)
     rows = [_row(run, rank, f) for rank, f in enumerate(failures)]
     differs = not _same(list(run.failures.all()), rows)
     if differs:
@@ -340,9 +342,35 @@ def record_failures(*, run: Run, failures: Sequence[classifier.Failure], by: Cla
         batch.dirty_cells.add((run.commit_id, run.job_id))
     if by is not None:
         note_reading(run, by)
-    settle(batch)
-    ask(repository, [(run.commit_id, run.job_id)])  # also where nothing was found: that is an answer too
+    batch.answered.add((run.commit_id, run.job_id))  # also where nothing was found: that is an answer too
+    if together is None:
+        _settle_answers(batch)
     return differs
+
+
+_together: ContextVar[Batch | None] = ContextVar("together", default=None)
+
+
+@contextmanager
+def recorded_together(repository: Repository) -> Iterator[None]:
+    """Bring what follows from many logs up to date once, in one transaction: for those who have the logs at hand.
+
+    Streaks, alerts and open pages are most of the time of a small log.
+    """
+    with transaction.atomic():
+        lock_repository(repository)
+        batch = Batch(repository)
+        token = _together.set(batch)
+        try:
+            yield
+        finally:
+            _together.reset(token)
+        _settle_answers(batch)
+
+
+def _settle_answers(batch: Batch) -> None:
+    settle(batch)
+    ask(batch.repository, sorted(batch.answered))
 
 
 def has_these_failures(run: Run, failures: Sequence[classifier.Failure]) -> bool:

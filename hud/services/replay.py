@@ -19,6 +19,7 @@ from hud.services.ingest import apply_facts
 from hud.services.repositories import ensure_repository
 
 JOBS_A_BATCH = 1000
+LOGS_A_BATCH = 20
 Progress = Callable[[str, int, int], None]
 """Called with what is being done, how far it is, and how far it goes."""
 
@@ -182,25 +183,29 @@ def _wanting_logs(jobs: list[dict[str, Any]]) -> dict[int, bool]:
 
 def _play_logs(repository: Repository, recording: Recording, wanted: dict[int, bool], progress: Progress) -> int:
     count = 0
-    runs = Run.objects.filter(repository=repository, external_id__in=wanted).order_by("id")
+    runs = list(Run.objects.filter(repository=repository, external_id__in=wanted).order_by("id"))
     starts = Run.objects.filter(repository=repository, external_id__lt=0, conclusion="startup_failure")
     for run in starts:
         logs.record_start_failure(run)
-    total = len(runs)
-    for done, run in enumerate(runs, 1):
-        annotations = recording.annotations(run.external_id)
-        if annotations:
-            facts = Facts(annotations=[annotations_fact(run.external_id, annotations)])
-            apply_facts(repository=repository, facts=facts, logs_follow=True)
-        chunks = recording.log(run.external_id)
-        if chunks is not None:
-            logs.store_log(run=run, chunks=chunks)
-            count += 1
-        else:
-            _note_missing_log(run, annotations is not None)
-        if done % 20 == 0 or done == total:
-            progress("logs", done, total)
+    for start in range(0, len(runs), LOGS_A_BATCH):
+        batch = runs[start : start + LOGS_A_BATCH]
+        with logs.recorded_together(repository):
+            count += sum(_play_log(repository, recording, run) for run in batch)
+        progress("logs", start + len(batch), len(runs))
     return count
+
+
+def _play_log(repository: Repository, recording: Recording, run: Run) -> bool:
+    annotations = recording.annotations(run.external_id)
+    if annotations:
+        facts = Facts(annotations=[annotations_fact(run.external_id, annotations)])
+        apply_facts(repository=repository, facts=facts, logs_follow=True)
+    chunks = recording.log(run.external_id)
+    if chunks is None:
+        _note_missing_log(run, annotations is not None)
+        return False
+    logs.store_log(run=run, chunks=chunks)
+    return True
 
 
 def _note_missing_log(run: Run, has_annotations: bool) -> None:

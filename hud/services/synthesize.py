@@ -10,11 +10,12 @@ from hud.core.facts import Facts, HeadFact
 from hud.core.github import facts_of
 from hud.models import Commit, Log, Repository, Run
 from hud.services.ingest import apply_facts
-from hud.services.logs import classify_again, record_start_failure, store_log
+from hud.services.logs import classify_again, record_start_failure, recorded_together, store_log
 from hud.services.repositories import ensure_repository, named
 from hud.synthetic import FRESH_S, SyntheticCommit, SyntheticJob, SyntheticRepository
 
 _BATCH_JOBS = 1500
+_BATCH_LOGS = 20
 Progress = Callable[[int, int], None]
 
 
@@ -150,17 +151,24 @@ def _write_logs(
     """Store and classify the logs of failed jobs, or say of each that it is gone. Returns how many there were."""
     told = {job.id: job for job in jobs if job.failed}
     wanted = Run.objects.filter(repository=repository, log__isnull=False, external_id__in=told).order_by("id")
+    runs = list(wanted.select_related("repository"))
     stored = 0
-    for run in wanted.select_related("repository").iterator(chunk_size=500):
-        chunks = source.log(told[run.external_id]) if with_logs else None
-        if chunks is not None:
-            store_log(run=run, chunks=chunks)
-            stored += 1
-            continue
-        _note_gone(run)
-        if with_logs:
-            classify_again(run)
+    for start in range(0, len(runs), _BATCH_LOGS):
+        with recorded_together(repository):
+            for run in runs[start : start + _BATCH_LOGS]:
+                chunks = source.log(told[run.external_id]) if with_logs else None
+                stored += _write_log(run, chunks, with_logs=with_logs)
     return stored
+
+
+def _write_log(run: Run, chunks: Iterator[bytes] | None, *, with_logs: bool) -> bool:
+    if chunks is not None:
+        store_log(run=run, chunks=chunks)
+        return True
+    _note_gone(run)
+    if with_logs:
+        classify_again(run)
+    return False
 
 
 def _note_gone(run: Run) -> None:
