@@ -4,6 +4,7 @@ from celery import shared_task
 
 from hud.models import Run
 from hud.services import comment, follow, inbox, junit, logs, logwork, poll, turns, verdicts
+from hud.services.alert_clock import evaluate_by_clock
 from hud.services.alerting import look_after_alerts
 from hud.services.github import github_client
 from hud.services.ingest import Applied
@@ -108,6 +109,7 @@ def back_fill(request_id: int) -> None:
 def notify_due() -> None:
     """Tell what only time makes due, and send what a lost message or a failed try left behind."""
     end_resolved_silences()
+    evaluate_by_clock()
     look_after_alerts()
     for target_id in targets_to_wake():
         notify_target.delay(target_id)

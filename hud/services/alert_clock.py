@@ -1,0 +1,147 @@
+"""Alerts that come from time passing, not from results: nothing ran for long, or runs wait for long."""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from django.conf import settings
+from django.db import transaction
+from django.db.models import Max, Q
+from django.db.models.functions import Coalesce
+from django.utils import timezone
+
+from hud.core.ago import span_words
+from hud.core.alerts.rules import QUEUE_TIME, STALE, RuleSpec, spec_of
+from hud.core.alerts.telling import goes_on
+from hud.core.alerts.words import commits, listed
+from hud.core.viable import SIGNAL_CHARS
+from hud.models import Alert, AlertEvent, AlertRule, Branch, BranchCommit, Run
+from hud.queries.alert_rows import JobTable
+from hud.services.locks import lock_repository
+from hud.services.telling import tell
+
+_NEWEST_ROWS = 50
+_WAITING = ("queued", "pending", "requested", "waiting")
+
+
+@dataclass(frozen=True, slots=True)
+class Trouble:
+    """What is wrong by the clock, since when, about which jobs."""
+
+    title: str
+    reason: str
+    since: datetime
+    jobs: tuple[str, ...] = ()
+
+
+def evaluate_by_clock() -> int:
+    """Look at all rules by time. Returns how many alerts of theirs fire."""
+    fires = 0
+    rules = AlertRule.objects.filter(spec__kind__in=[STALE, QUEUE_TIME]).select_related("repository")
+    for rule in rules:
+        name = spec_of(rule.spec).branch or rule.repository.default_branch
+        branch = Branch.objects.select_related("repository").filter(repository=rule.repository, name=name).first()
+        if branch is not None:
+            fires += _evaluate(rule, branch)
+    return fires
+
+
+@transaction.atomic
+def _evaluate(rule: AlertRule, branch: Branch) -> bool:
+    lock_repository(branch.repository)
+    spec = spec_of(rule.spec)
+    trouble = None
+    if rule.enabled and branch.tracked:
+        trouble = _staleness(spec, branch) if spec.kind == STALE else _waiting(spec, branch)
+    alert = Alert.objects.select_for_update().filter(rule=rule, branch=branch).order_by("-id").first()
+    if trouble is None:
+        if alert is not None and alert.state != Alert.State.RESOLVED:
+            _resolve(alert)
+        return False
+    alert = _open(rule, spec, branch, alert, trouble)
+    tell(alert)
+    return True
+
+
+def _staleness(spec: RuleSpec, branch: Branch) -> Trouble | None:
+    """Return what is wrong if no job that the rule is about gave a result for so long, or for so many commits."""
+    now = timezone.now()
+    jobs = JobTable(branch.repository_id).counted(spec)
+    rows = list(
+        BranchCommit.objects.filter(branch=branch)
+        .order_by("-position")
+        .values_list("commit__cells", "commit__committed_at")[: max(_NEWEST_ROWS, spec.stale_commits)]
+    )
+    columns = [c for job in jobs.values() for c in job.columns]
+    silent = 0
+    for cells, _ in rows:
+        if any(cells[c : c + 1] in SIGNAL_CHARS for c in columns if c < len(cells)):
+            break
+        silent += 1
+    if spec.stale_commits and silent >= spec.stale_commits:
+        since = next((at for _, at in reversed(rows[:silent]) if at), now)
+        reason = f"Stale_Commits={spec.stale_commits}, Commits_Without_Result={silent}"
+        return Trouble(f"No result on {branch.name} for {commits(silent)}", reason, since)
+    if not spec.stale_s:
+        return None
+    job_ids = [i for job in jobs.values() for i in job.job_ids]
+    newest = Run.objects.filter(job_id__in=job_ids, commit__places__branch=branch, status="completed").aggregate(
+        at=Max("completed_at")
+    )["at"]
+    since = newest or branch.repository.created_at
+    age_s = (now - since).total_seconds()
+    if age_s < spec.stale_s:
+        return None
+    words = f"No finished run on {branch.name} for {span_words(age_s)}"
+    return Trouble(words, f"Stale_Seconds={spec.stale_s}", since + timedelta(seconds=spec.stale_s))
+
+
+def _waiting(spec: RuleSpec, branch: Branch) -> Trouble | None:
+    """Return what is wrong if runs of the newest commits wait for longer than the rule allows."""
+    now = timezone.now()
+    counted = {i: job.shown for job in JobTable(branch.repository_id).counted(spec).values() for i in job.job_ids}
+    newest = BranchCommit.objects.filter(branch=branch).order_by("-position").values("commit_id")[:_NEWEST_ROWS]
+    late = (
+        Run.objects.filter(job_id__in=counted, commit_id__in=newest, status__in=_WAITING)
+        .annotate(began=Coalesce("created_at", "started_at"))
+        .filter(Q(began__lte=now - timedelta(seconds=spec.queue_s)))
+        .values_list("job_id", "began")
+    )
+    found = list(late)
+    jobs = tuple(sorted({counted[job_id] for job_id, _ in found}))
+    if not found or len(jobs) < spec.min_jobs:
+        return None
+    oldest = min(began for _, began in found)
+    words = f"{listed(jobs)} waiting for a runner for {span_words((now - oldest).total_seconds())} on {branch.name}"
+    reason = f"Queue_Seconds={spec.queue_s}, Number_of_Runs_Waiting={len(found)}"
+    return Trouble(words, reason, oldest + timedelta(seconds=spec.queue_s), jobs)
+
+
+def _open(rule: AlertRule, spec: RuleSpec, branch: Branch, alert: Alert | None, trouble: Trouble) -> Alert:
+    """Return the alert of the trouble: the one that fires, one that goes on, or a new one."""
+    now = timezone.now()
+    kind = ""
+    if alert is None or alert.state == Alert.State.RESOLVED:
+        ended_s = (now - (alert.ended_seen_at or now)).total_seconds() if alert else 0.0
+        window_s = settings.ALERT_REOPEN_S
+        if alert is not None and goes_on(since_by_data_s=0.0, since_by_clock_s=ended_s, window_s=window_s):
+            alert.episode, kind = alert.episode + 1, "reopened"
+        else:
+            alert, kind = Alert(rule=rule, branch=branch, kind=spec.kind, occurred_at=trouble.since), "raised"
+    alert.state, alert.priority, alert.team = Alert.State.FIRING, spec.priority, spec.team
+    alert.title, alert.reason, alert.jobs = trouble.title, trouble.reason, list(trouble.jobs)[:500]
+    alert.job_keys = sorted({*alert.job_keys, *alert.jobs})[:500]
+    alert.resolved_at = alert.ended_seen_at = None
+    alert.save()
+    if kind:
+        text = f"{alert.title}. {alert.reason}"
+        AlertEvent.objects.create(alert=alert, kind=kind, text=text, data={"episode": alert.episode})
+    return alert
+
+
+def _resolve(alert: Alert) -> None:
+    now = timezone.now()
+    alert.state, alert.resolved_at, alert.ended_seen_at = Alert.State.RESOLVED, now, now
+    alert.save()
+    alert.acknowledgements.filter(ended_at=None).update(ended_at=now)
+    AlertEvent.objects.create(alert=alert, kind="resolved", text="It is no longer so.")
+    tell(alert)

@@ -1,0 +1,63 @@
+"""Alerts by the clock: nothing finishes any more, runs wait for long."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+import time_machine
+
+from hud.core.alerts.rules import QUEUE_TIME, STALE, RuleSpec
+from hud.models import Alert, AlertRule
+from hud.services.alert_clock import evaluate_by_clock
+from tests.services.alert_world import AlertWorld, after
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def clock() -> Iterator[time_machine.Coordinates]:
+    with time_machine.travel(after(60), tick=False) as traveller:
+        yield traveller
+
+
+@pytest.fixture
+def world(clock: time_machine.Coordinates) -> AlertWorld:
+    return AlertWorld(commits=6)
+
+
+def rule(world: AlertWorld, spec: RuleSpec) -> None:
+    AlertRule.objects.create(repository=world.repository, name=spec.kind, spec=spec.stored())
+
+
+def test_a_branch_without_a_finished_run_for_long_is_stale_until_one_finishes(
+    world: AlertWorld, clock: time_machine.Coordinates
+) -> None:
+    rule(world, RuleSpec(kind=STALE, stale_s=3600))
+    world.column("unit", "SSS")
+    assert evaluate_by_clock() == 0
+    clock.move_to(after(120))
+    assert evaluate_by_clock() == evaluate_by_clock() == 1
+    alert = Alert.objects.get()
+    assert (alert.state, alert.events.count()) == ("firing", 1) and "No finished run on main" in alert.title
+    world.cell(4, "unit", "S", minute=115)
+    assert evaluate_by_clock() == 0
+    alert.refresh_from_db()
+    assert alert.state == "resolved"
+
+
+def test_commits_without_any_result_are_counted(world: AlertWorld) -> None:
+    rule(world, RuleSpec(kind=STALE, stale_commits=3))
+    world.column("unit", "SSSKP.")
+    evaluate_by_clock()
+    assert Alert.objects.get().reason == "Stale_Commits=3, Commits_Without_Result=3"
+
+
+def test_runs_that_wait_for_a_runner_for_long_are_named(world: AlertWorld, clock: time_machine.Coordinates) -> None:
+    rule(world, RuleSpec(kind=QUEUE_TIME, queue_s=1800, jobs=("gpu",)))
+    world.cell(6, "gpu tests", "Q", minute=50)
+    world.cell(6, "unit", "Q", minute=10)
+    assert evaluate_by_clock() == 0
+    clock.move_to(after(90))
+    assert evaluate_by_clock() == 1
+    assert Alert.objects.get().jobs == ["gpu tests"]
