@@ -125,14 +125,16 @@ def test_filling_it_again_later_changes_nothing(demo: SyntheticRepository) -> No
     assert _store() == before
 
 
-def test_logs_taken_in_together_end_as_logs_taken_in_one_by_one(
-    demo: SyntheticRepository, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    together = _store()
-    Repository.objects.all().delete()
-    monkeypatch.setattr("hud.services.synthesize._BATCH_LOGS", 1)
-    synthesize(_demo(), with_logs=True)
-    assert _store() == together
+def test_logs_taken_in_together_end_as_logs_taken_in_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    source = invented_repository("brindle/red", commits=12, jobs=30, fail_rate=0.2, seed=1, now=NOW)
+    stores = []
+    for together in (20, 1):
+        monkeypatch.setattr("hud.services.synthesize._BATCH_LOGS", together)
+        with transaction.atomic():
+            synthesize(source, with_logs=True)
+            stores.append(_store())
+            transaction.set_rollback(True)
+    assert stores[0] == stores[1]
 
 
 def test_advancing_it_brings_new_commits_and_finishes_what_was_pending(demo: SyntheticRepository) -> None:
