@@ -67,7 +67,8 @@ def alike_elsewhere(
 
 
 def green_elsewhere(commit: Commit, job_ids: Collection[int]) -> list[Run]:
-    """Return for each job one run on another commit that passed, if there is one: the job did run before."""
+    """Return for each job one run on another commit that passed, if there is one: the job did run before. Two
+    statements."""
     sql = (
         "SELECT found.id FROM unnest(%s::bigint[]) AS wanted (job_id), LATERAL ("
         " SELECT id FROM hud_run WHERE hud_run.job_id = wanted.job_id AND conclusion = 'success'"

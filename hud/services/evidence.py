@@ -94,12 +94,12 @@ class _Gathering:
         window = (middle - SETTINGS.window, middle + SETTINGS.window)
         signatures = {c.signature for r in self.judged for c in self.causes.get(r.pk, ()) if c.signature}
         alike = neighbours.alike_elsewhere(self.commit, same_job, signatures, window)
-        greens = neighbours.green_elsewhere(self.commit, same_job)
         heads = {self.commit.sha, *(run.commit.sha for run in alike)}
         lines = neighbours.lines_to_trunk(self.repository, heads)
-        self._find_pulls([*alike, *greens], lines[self.commit.sha])
+        self._find_pulls(alike, lines[self.commit.sha])
         base, base_sha = self._base(lines[self.commit.sha])
         rows = neighbours.trunk_around(base) if base else self._trunk_of_those_days(window)
+        greens = neighbours.green_elsewhere(self.commit, self._never_green(rows))
         cells = self._telling_cells(rows, kin)
         behind = neighbours.runs_behind(cells)
         self.causes |= neighbours.causes_of(run.pk for run in [*alike, *behind])
@@ -199,6 +199,12 @@ class _Gathering:
         pull = self._pull(self.commit)
         name = (pull.base_ref if pull else "") or self.repository.default_branch
         return neighbours.trunk_between(self.repository, name, window)
+
+    def _never_green(self, rows: Sequence[Commit]) -> set[int]:
+        """Return the judged jobs that passed nowhere on these rows of trunk: did they ever run before?"""
+        ids = {run.job_id for run in self.judged} & self.jobs.keys()
+        columns = {job_id: self.jobs[job_id].name.column for job_id in ids}
+        return {i for i, c in columns.items() if all(_look(row, c).state is not State.SUCCESS for row in rows)}
 
     def _telling_cells(self, rows: Iterable[Commit], kin: set[int]) -> set[tuple[int, int]]:
         """Return the cells of trunk behind which runs have to be looked up: the red and the flaky ones."""
