@@ -23,6 +23,7 @@ from hud.views.manage import follow as manage_follow
 from hud.views.manage import groups as manage_groups
 from hud.views.manage import inbox as manage_inbox
 from hud.views.manage import overview as manage_overview
+from hud.views.manage import targets as manage_targets
 from hud.views.metrics import metrics
 from hud.views.run import raw_log, run_page
 
@@ -68,6 +69,8 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("manage/groups/<owner>/<name>", manage_groups.groups, name="groups"),
     path("manage/jobs/<owner>/<name>", blocking.blocking, name="job-lists"),
     path("manage/audit", manage_audit.audit, name="audit"),
+    path("manage/targets", manage_targets.targets, name="targets"),
+    path("manage/targets/test", manage_targets.test, name="target-test"),
     # ── Classifier rules ─────────────────────────────────────────────────────────────────────────────────────────────
     path("rules", rules.rules, name="rules"),
     path("rules/new", rule_editor.new, name="rule-new"),
