@@ -6,7 +6,6 @@ import django.db.models.deletion
 import django.utils.timezone
 from django.db import migrations, models
 
-
 REFUSE_CHANGES = """
 CREATE FUNCTION hud_timeline_is_append_only() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
