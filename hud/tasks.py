@@ -1,5 +1,7 @@
 """Celery's shells: ids in, a service called. Every task is safe to run twice."""
 
+from functools import partial
+
 from celery import shared_task
 
 from hud.models import Run
@@ -56,7 +58,12 @@ def judge() -> None:
 def read_logs_again() -> None:
     """Take a turn at trials and reclassifications; what is left is queued behind whatever came in meanwhile."""
     if turns.work_one_turn():
-        read_logs_again.delay()
+        queue_reading()
+
+
+def queue_reading() -> None:
+    """Have a worker take a turn at trials and reclassifications."""
+    turns.queue_turn(partial(read_logs_again.apply_async, expires=turns.QUEUED_FOR_S))
 
 
 @shared_task(name="hud.tasks.sweep")
@@ -68,7 +75,7 @@ def sweep() -> None:
     for run_id in logs.due_classifications():
         classify_again.delay(run_id)
     if logwork.anything_waits():
-        read_logs_again.delay()
+        queue_reading()
     judge_soon()
     if comment.due_reports(1):
         write_reports.delay()

@@ -1,15 +1,32 @@
 """One turn of a worker at what is to be done with stored logs: a trial, or a reclassification."""
 
 import logging
+from collections.abc import Callable
+
+from django.core.cache import cache
 
 from hud.models import RuleTrial
 from hud.services import logwork, reclassify, trials
 
 logger = logging.getLogger(__name__)
 
+QUEUED_FOR_S = 300
+"""How long a message for a turn may wait among other tasks before another one is sent in its place."""
+_QUEUED = "turns:queued"
+
+
+def queue_turn(send: Callable[[], object]) -> None:
+    """Have a worker take a turn, unless a message for one waits already: however often it is asked, one is enough.
+
+    `send` queues the task; its message must be worthless after `QUEUED_FOR_S`.
+    """
+    if cache.add(_QUEUED, 1, timeout=QUEUED_FOR_S):
+        send()
+
 
 def work_one_turn() -> bool:
     """Work for a few seconds on what waited longest. Returns whether something more may wait."""
+    cache.delete(_QUEUED)
     turn = logwork.take_turn()
     if turn is None:
         return False

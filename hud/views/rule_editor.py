@@ -24,7 +24,7 @@ from hud.services.trials import TooManyTrials, start_trial
 from hud.views.access import admins_only
 from hud.views.errors import Missing, Nearby
 from hud.views.partial import wants_fragment
-from hud.views.rules import HERE, PAGE, PURPOSE, no_rule, queue_reading, repository_named
+from hud.views.rules import HERE, PAGE, PURPOSE, begin_reading, no_rule, repository_named
 
 FIELDS = (*TEXTS, *LISTS, *FLAGS, *NUMBERS, "enabled")
 TRIAL_SIZES = {"500": 500, "5000": 5_000, "all": 0}
@@ -140,7 +140,7 @@ def _save(request: HttpRequest, editor: Editor, typed: TypedRule, seen: int) -> 
                 reason=reason,
                 seen=seen,
             )
-            queue_reading()
+            begin_reading()
     except StaleRule:
         return _conflict(request, editor, typed)
     except RuleRefused as refused:
@@ -185,7 +185,7 @@ def _try(request: HttpRequest, editor: Editor, typed: TypedRule, seen: int) -> H
                 seen=seen,
                 most_logs=most,
             )
-            queue_reading()
+            begin_reading()
     except TooManyTrials as error:
         return _page(request, editor, typed, seen=seen, status=409, trouble=str(error))
     return redirect(f"{HERE}/trials/{trial.pk}")

@@ -19,7 +19,7 @@ from hud.queries import rules as queries
 from hud.queries.places import repository_at, repository_once_at
 from hud.services.rules import RuleRefused, StaleRule, switch_rule, undo_rule
 from hud.services.trials import MOST_CHANGES_KEPT, cancel_trial
-from hud.tasks import read_logs_again
+from hud.tasks import queue_reading
 from hud.views.access import admins_only
 from hud.views.errors import Missing, Nearby
 from hud.views.partial import wants_fragment
@@ -124,7 +124,7 @@ def _changed(request: HttpRequest, rule_id: int, save: partial[Any], done: str, 
     try:
         with transaction.atomic():
             save(who=request.user, rule=found, reason=reason, seen=seen)
-            queue_reading()
+            begin_reading()
     except StaleRule:
         return _rule_page(request, rule_id, 409, stale=True, asked=asked, reason=reason)
     except RuleRefused as refused:
@@ -135,9 +135,9 @@ def _changed(request: HttpRequest, rule_id: int, save: partial[Any], done: str, 
     return redirect(f"{HERE}/{rule_id}")
 
 
-def queue_reading() -> None:
+def begin_reading() -> None:
     """Have a worker begin after the commit; the scheduler takes up what a broker that is down did not hear of."""
-    transaction.on_commit(read_logs_again.delay, robust=True)
+    transaction.on_commit(queue_reading, robust=True)
 
 
 @require_safe

@@ -152,6 +152,17 @@ def test_no_more_work_goes_on_at_once_than_is_allowed() -> None:
     assert logwork.take_turn() is None
 
 
+def test_however_often_it_is_asked_one_message_waits_for_a_worker() -> None:
+    world, sent = red_world(1), []
+    world.save(brake_rule())
+    for _ in range(3):
+        turns.queue_turn(lambda: sent.append(1))
+    assert len(sent) == 1
+    turns.work_one_turn()
+    turns.queue_turn(lambda: sent.append(1))
+    assert len(sent) == 2
+
+
 def test_a_trial_that_a_person_waits_for_comes_before_a_reclassification() -> None:
     world = red_world(1)
     rule = world.save(brake_rule())
