@@ -8,8 +8,8 @@
     live           from an event at the door to the rows that an open page puts in place
     paint          Chromium: full grid painted, filter typed and its answer painted, bytes of a first visit
 
-They bring their own PostgreSQL and Valkey, in `.data/bench` or `--data-dir`; the store of 1.5 million runs is filled once
-(some minutes) and again when the code that makes its rows changes. A figure says its budget, its ratio to it (1 or less
-is within), and where it has one its multiple of a floor: the barest form of the same work, measured in the same run.
-Processor times tell more than the clock on a machine that has other work.
+They bring their own PostgreSQL and Valkey, in `.data/bench` or `--data-dir`; the store of 1.5 million runs is filled
+once (some minutes) and again when the code that makes its rows changes. A figure says its budget, its ratio to it (1 or
+less is within), and where it has one its multiple of a floor: the barest form of the same work, measured in the same
+run. Processor times tell more than the clock on a machine that has other work.
 """
