@@ -18,7 +18,7 @@ from tests.services import payloads
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("now")]
 
-STATEMENTS = 12
+STATEMENTS = 13
 JOBS = ["CI / build", "CI / unit (1)", "CI / unit (2)", "CI / unit (10)", "nightly / soak"]
 
 
