@@ -107,14 +107,13 @@ def preview_rule(
     rules = ruleset_of(read_as)
     try:
         found = _Reading(sample, RuleLines(spec.pattern, rules, spec.captures))
-        if not found.matched and rule_id is None:
-            before = after = found.failures(engine_for(rules))
-            tried = None
-        else:
+        tried = None
+        if found.matched or rule_id is not None:  # else the rule changes nothing, and needs no engine made for it
             without = ruleset_of(read_as, without=rule_id)
             with_it = ruleset_with(read_as, spec, own=repository_id is not None, without=rule_id)
             tried = engine_for(with_it if enabled else without)
-            before, after = found.failures(engine_for(rules)), found.failures(tried)
+        now = engine_for(rules)
+        before, after = found.failures_by(now, tried or now)
     except (LogNotFoundError, LogDamagedError):
         return Preview(Sample(run=sample.run, chosen=True, trouble="The log store no longer has this log."))
     ranks = [rank for rank, failure in enumerate(after, 1) if failure.rule == spec.name and enabled]
@@ -184,16 +183,21 @@ class _Reading:
     def _annotations(self) -> list[Annotation]:
         return annotations_of(self.sample.run) if self.sample.run else []
 
-    def failures(self, engine: Engine) -> tuple[Failure, ...]:
-        """Return what an engine finds in the same part of the log."""
-        session, left = engine.start(), self._bytes_read
+    def failures_by(self, *engines: Engine) -> tuple[tuple[Failure, ...], ...]:
+        """Return what each engine finds in the same part of the log."""
+        deadline, left = time.monotonic() + READ_LIMIT_S, self._bytes_read
+        sessions = [engine.start() for engine in engines]
         with closing(_chunks_of(self.sample)) as chunks:
             for chunk in chunks:
-                session.feed(chunk[:left])
+                for session in sessions:
+                    session.feed(chunk[:left])
                 left -= len(chunk)
-                if left <= 0:
+                if left > 0 and time.monotonic() > deadline:
+                    self.stopped_by = f"after {READ_LIMIT_S:g} seconds"
+                if left <= 0 or self.stopped_by:
                     break
-        return session.finish(self._annotations()).failures
+        annotations = self._annotations()
+        return tuple(session.finish(annotations).failures for session in sessions)
 
 
 def _chunks_of(sample: Sample) -> Generator[bytes, None, None]:

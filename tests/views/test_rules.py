@@ -146,6 +146,33 @@ def test_a_rules_page_costs_the_same_statements_however_many_versions(world: Rul
     assert counts[0] == counts[2] <= 9
 
 
+def test_a_trials_page_costs_the_same_statements_however_many_changes() -> None:
+    counts = []
+    world = make_rules_world([RED_LOG])
+    for count in (1, 3):
+        if count == 3:
+            make_rules_world([RED_LOG] * 2, "brindle/merlin", kim=world.kim)
+        trial = start_trial(who=world.kim, rule=None, repository=None, spec=brake_rule(), enabled=True, seen=0)
+        work_all()
+        with CaptureQueriesContext(connection) as captured:
+            body = body_of(Client(), f"/rules/trials/{trial.pk}")
+        assert body.count('id="change-') == count
+        counts.append(len(captured))
+    assert counts[0] == counts[1] <= 6
+
+
+def test_the_editor_costs_the_same_statements_however_many_rules(world: RulesWorld, ada: Client) -> None:
+    rule, counts = world.save(brake_rule()), []
+    work_all()
+    for number in range(2):
+        live(ada, f"/rules/{rule.pk}/edit")  # a process reads changed rules once
+        with CaptureQueriesContext(connection) as captured:
+            live(ada, f"/rules/{rule.pk}/edit")
+        counts.append(len(captured))
+        world.save(brake_rule(name=f"brake {number}", pattern=f"brake {number}: (.+)", example=f"brake {number}: x"))
+    assert counts[0] == counts[1] <= 20
+
+
 # ---- who may write --------------------------------------------------------------------------------------------------
 
 
