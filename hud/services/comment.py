@@ -31,7 +31,7 @@ logger = logging.getLogger(__name__)
 
 Person = AbstractBaseUser | AnonymousUser
 
-_LOCK_CLASS = 0x48554403  # "HUD", 3: the advisory locks of writing to a pull request
+_LOCK_CLASS = 0x48554413  # "HUD", 19: the advisory locks of writing to a pull request
 _PAUSE = timedelta(seconds=20)
 """A pull request is written to at most so often: its jobs end one after the other."""
 _PATIENCE = timedelta(minutes=5)

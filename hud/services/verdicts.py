@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Collection, Iterable, Mapping
+from contextlib import suppress
 from datetime import timedelta
 
-from django.db import connection, transaction
+from django.db import DatabaseError, InterfaceError, connection, transaction
 from django.db.models import Q, QuerySet
 from django.utils import timezone
 
@@ -42,7 +43,8 @@ from hud.services.overlay import overlay, told_of
 
 logger = logging.getLogger(__name__)
 
-_LOCK_CLASS = 0x48554402  # "HUD", 2: the advisory locks of judging
+_LOCK_CLASS = 0x48554412  # "HUD", 18: the advisory locks of judging
+_WORK_CLASS = 0x48554414  # "HUD", 20: whoever works through a repository's requests
 _CHUNK = 200
 _OLDEST_BASE = timedelta(days=30)
 """A result on trunk concerns changes that were pushed until so long after it."""
@@ -119,16 +121,34 @@ def judge_due() -> bool:
     """Decide what was asked for, some requests of one repository at a time. Returns whether more may be left.
 
     A request goes when all that it touches is decided: a crash leaves it to the next. One that is asked anew meanwhile
-    has another id and stays.
+    has another id and stays. A repository that another worker judges is left to it: it looks again when it is done.
     """
-    first = JudgeRequest.objects.order_by("id").values_list("repository_id", flat=True).first()
-    if first is None:
-        return False
-    repository = Repository.objects.get(pk=first)
+    for repository_id in JudgeRequest.objects.values_list("repository_id", flat=True).distinct().order_by():
+        if _begin(repository_id):
+            try:
+                _judge_requests(Repository.objects.get(pk=repository_id))
+            finally:
+                _end(repository_id)
+            return has_requests()
+    return False
+
+
+def _judge_requests(repository: Repository) -> None:
     requests = list(JudgeRequest.objects.filter(repository=repository).order_by("id")[:_CHUNK])
     judge(repository, commits_touched_by(repository, {(r.commit_id, r.job_id) for r in requests}))
     JudgeRequest.objects.filter(pk__in=[request.pk for request in requests]).delete()
-    return has_requests()
+
+
+def _begin(repository_id: int) -> bool:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_try_advisory_lock(%s, %s)", [_WORK_CLASS, repository_id])
+        return bool(cursor.fetchone()[0])
+
+
+def _end(repository_id: int) -> None:
+    """Let others judge it. Where the connection is lost, so is the lock."""
+    with suppress(DatabaseError, InterfaceError), connection.cursor() as cursor:
+        cursor.execute("SELECT pg_advisory_unlock(%s, %s)", [_WORK_CLASS, repository_id])
 
 
 def _wait_for_turn(repository: Repository) -> None:
