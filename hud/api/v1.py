@@ -222,6 +222,7 @@ def commit(request: HttpRequest, owner: str, name: str, sha: str) -> dict[str, A
     jobs = repository_jobs(repository.id)
     as_row = GridRow(0, row.sha, row.title, row.author, row.committed_at, row.pull_number, row.cells)
     cells = cells_of_rows(repository.id, [as_row])[row.sha]
+    marks = queries.streak_marks_of(row, repository.default_branch)
     return {
         "sha": row.sha,
         "title": row.title,
@@ -232,7 +233,9 @@ def commit(request: HttpRequest, owner: str, name: str, sha: str) -> dict[str, A
         "parents": row.parents,
         "branches": list(row.places.order_by("branch__name").values_list("branch__name", flat=True)),
         "cells": [
-            _cell_out(jobs[c].display, jobs[c].job_id, cell, "") for c, cell in sorted(cells.items()) if c in jobs
+            _cell_out(jobs[c].display, jobs[c].job_id, cell, marks.get(c, ""))
+            for c, cell in sorted(cells.items())
+            if c in jobs
         ],
     }
 

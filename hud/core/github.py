@@ -24,6 +24,7 @@ from hud.core.facts import (
 from hud.core.text import storable
 
 NULL_SHA = re.compile(r"^0+$")
+_FULL_NAME = re.compile(r"^[^/\s\x00-\x1f]{1,100}/[^/\s\x00-\x1f]{1,200}$")
 _SHA = re.compile(r"^[0-9a-f]{7,64}$")
 _PULL_AT_END = re.compile(r"\(#(\d{1,9})\)\s*$")
 _PULL_MERGE = re.compile(r"^Merge pull request #(\d{1,9})\b")
@@ -109,13 +110,15 @@ def _person(person: object) -> tuple[str, bool]:
 
 
 def repository_fact(payload: Payload) -> RepositoryFact | None:
-    """Return the repository that a payload is about, None where it names none."""
+    """Return the repository that a payload is about, None where it names none. Raises BadPayload for no name."""
     repository = payload.get("repository")
     if not isinstance(repository, Mapping) or not isinstance(repository.get("full_name"), str):
         return None
+    if not _FULL_NAME.match(repository["full_name"]):
+        raise BadPayload(f"'repository.full_name' must be owner/name, not {repository['full_name']!r:.80}")
     return RepositoryFact(
         _id(repository, "id", required=False),
-        _text(repository["full_name"], 310),
+        repository["full_name"],
         _text(repository.get("default_branch")),
     )
 

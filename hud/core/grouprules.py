@@ -61,7 +61,8 @@ def preview(columns: Sequence[ColumnName], typed: Sequence[tuple[str, str]]) -> 
         lines.append(line)
     good = [Rule(line.pattern, line.group) for line in lines if not line.is_blank and not line.error]
     too_many = f"At most {MOST_RULES} rules are kept." if len(typed) > MOST_RULES else ""
-    return Preview(tuple(lines), tuple(group_columns(columns, good, workflow_to_split(tuple(columns)))), len(free), too_many)
+    groups = group_columns(columns, good, workflow_to_split(tuple(columns)))
+    return Preview(tuple(lines), tuple(groups), len(free), too_many)
 
 
 def _line(pattern: str, group: str, free: list[ColumnName]) -> tuple[Line, list[ColumnName]]:

@@ -2,11 +2,12 @@
 
 from dataclasses import dataclass
 
+from hud.core.bars import streak_marks
 from hud.core.gridview import GridView
 from hud.core.jobfilter import JobFilter
 from hud.core.viable import not_green, viable_position
-from hud.models import Branch, BranchCommit, Run, Streak
-from hud.queries.grid import GridPage, grid_page, repository_jobs
+from hud.models import Branch, BranchCommit, Commit, Run, Streak
+from hud.queries.grid import GridPage, GridRow, grid_page, newest_rows, repository_jobs, streaks_of_rows
 
 MOST_SUSPECTS = 50
 
@@ -94,6 +95,21 @@ def newest_page(branch: Branch) -> GridPage:
 def _not_green(page: GridPage, cells: str) -> list[str]:
     columns = not_green(cells, page.blocking, page.may_skip)
     return [page.jobs[c].display for c in columns if c in page.jobs]
+
+
+def streak_marks_of(commit: Commit, default_branch: str) -> dict[int, str]:
+    """Return the mark of each of a commit's cells in a streak, by column, as its row of the grid shows it.
+
+    A commit on several branches is told as its repository's default branch sees it, else as the first by name.
+    """
+    places = list(commit.places.select_related("branch").order_by("branch__name"))
+    places.sort(key=lambda p: p.branch.name != default_branch)
+    if not places:
+        return {}
+    place = places[0]
+    row = GridRow(place.position, commit.sha, "", "", None, None, commit.cells)
+    newest = newest_rows(place.branch)
+    return streak_marks(streaks_of_rows(place.branch, [row], newest), [place.position]).get(place.position, {})
 
 
 def run_of(repository_id: int, external_id: int) -> Run | None:

@@ -132,6 +132,7 @@ class CommitPage:
     committed_at: datetime | None
     pull: PullMention | None
     parents: tuple[tuple[str, bool], ...]
+    is_root: bool
     places: tuple[Place, ...]
     place: Place | None
     results: Results
@@ -165,6 +166,7 @@ def commit_page(repository: Repository, commit: Commit, branch_name: str = "") -
         committed_at=commit.committed_at,
         pull=_pull(repository, commit),
         parents=_parents(repository, commit),
+        is_root=commit.parents == [],
         places=places,
         place=place,
         results=_results(repository, commit, place),

@@ -118,7 +118,7 @@ def grid_page(branch: Branch, view: GridView, job_filter: JobFilter) -> GridPage
         newest=tuple(newest),
         groups=tuple(groups),
         jobs=jobs,
-        streaks=_streaks(branch, rows, newest),
+        streaks=streaks_of_rows(branch, rows, newest),
         blocking=blocking,
         job_count=len(seen),
         has_older=has_older,
@@ -139,6 +139,11 @@ def _rows(branch: Branch, view: GridView) -> tuple[list[GridRow], list[GridRow],
         newest = _read(newest_first[:NEWEST_ROWS])
         found = _read(newest_first[start : start + wanted])
     return found[: view.per_page], newest, len(found) == wanted
+
+
+def newest_rows(branch: Branch) -> list[GridRow]:
+    """Return the rows from the top of the branch that the status sentence looks at."""
+    return _read(BranchCommit.objects.filter(branch=branch).order_by("-position")[:NEWEST_ROWS])
 
 
 def _read(rows: QuerySet[BranchCommit]) -> list[GridRow]:
@@ -253,7 +258,7 @@ def _chosen(
 
 
 # ── Streaks ──────────────────────────────────────────────────────────────────────────────────────────────────────────
-def _streaks(branch: Branch, rows: Sequence[GridRow], newest: Sequence[GridRow]) -> tuple[StreakSpan, ...]:
+def streaks_of_rows(branch: Branch, rows: Sequence[GridRow], newest: Sequence[GridRow]) -> tuple[StreakSpan, ...]:
     """Return the streaks that cross the rows, and all that last, which the status sentence counts."""
     wanted = Q(first_good_after__isnull=True)
     if rows:

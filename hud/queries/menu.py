@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from hud.models import Branch, Repository
+from django.db.models import Exists, OuterRef, Q
+
+from hud.models import Branch, Commit, FollowRequest, Repository
 
 MOST_ENTRIES = 400
 
@@ -28,10 +30,17 @@ class Menu:
 
 
 def repository_menu(repository: Repository | None, branch: Branch | None) -> Menu:
-    """Return all repositories and the branches of `repository`, in one statement."""
-    rows = Repository.objects.order_by("id", "branches__name").values_list(
-        "id", "owner", "name", "default_branch", "synthetic", "branches__name"
-    )[:MOST_ENTRIES]
+    """Return all repositories and the branches of `repository`, in one statement.
+
+    One that was asked for and that GitHub does not know is left out; the admin's page tells of it.
+    """
+    failed = FollowRequest.objects.filter(repository=OuterRef("pk"), state=FollowRequest.State.FAILED)
+    nothing_known = Q(github_id=None) & Exists(failed) & ~Exists(Commit.objects.filter(repository=OuterRef("pk")))
+    rows = (
+        Repository.objects.exclude(nothing_known)
+        .order_by("id", "branches__name")
+        .values_list("id", "owner", "name", "default_branch", "synthetic", "branches__name")[:MOST_ENTRIES]
+    )
     repositories: dict[int, MenuRepository] = {}
     branches: list[str] = []
     current = repository.pk if repository else None

@@ -20,6 +20,7 @@ from urllib.parse import urlsplit
 from hud.runtime.children import Child, Output, describe_exit
 from hud.runtime.embedded import CHECKOUT, EmbeddedServers
 from hud.runtime.errors import StartError
+from hud.runtime.leases import STUCK
 from hud.runtime.locks import FileLock
 from hud.runtime.placement import prepare_data_dir
 from hud.runtime.plan import DEMO, Plan, read_plan
@@ -27,6 +28,7 @@ from hud.runtime.processes import die_with_parent
 from hud.runtime.store import open_store
 
 _LOOK_EVERY_S = 0.2
+_INBOX_EVERY_S = 20.0
 _PAGE_LIMIT_S = 90.0
 _WORKER_LIMIT_S = 20.0
 _PATIENCE_S = (6.0, 4.0)  # after SIGTERM, then after SIGQUIT; what is left is killed, and its tasks come back
@@ -48,6 +50,7 @@ class Supervisor:
         self._store: EmbeddedServers | None = None
         self._stopping = False
         self._starting = True
+        self._inbox_looked_at_s = time.monotonic()
 
     def run(self) -> int:
         """Start everything, look after it, stop everything. Returns the exit code."""
@@ -169,7 +172,23 @@ class Supervisor:
             if self._store is not None:
                 self._store.look_after()
             self._look_at_children()
+            self._look_at_inbox(plan)
             time.sleep(_LOOK_EVERY_S)
+
+    def _look_at_inbox(self, plan: Plan) -> None:
+        """Start the worker of events again when it beats and yet takes nothing up.
+
+        A worker that lost broker and database in one moment can wait for ever on the pipe to its own process.
+        """
+        if time.monotonic() < self._inbox_looked_at_s + _INBOX_EVERY_S:
+            return
+        self._inbox_looked_at_s = time.monotonic()
+        if STUCK not in _body(plan.own_address, "/health"):
+            return
+        for child in self.children:
+            if child.name == "ingest" and child.is_running():
+                self.output.say("hud", f"{STUCK}: the worker of events is started again")
+                child.kill()
 
     def _look_at_children(self) -> None:
         for child in self.children:
@@ -248,6 +267,19 @@ def _status(address: str, path: str) -> int | None:
     finally:
         connection.close()
     return status if status < 500 or path == "/health" else None
+
+
+def _body(address: str, path: str) -> str:
+    """Return what a page of ours says; "" when it does not answer at once."""
+    place = urlsplit(address)
+    connection = http.client.HTTPConnection(place.hostname or "", place.port, timeout=2)
+    try:
+        connection.request("GET", path)
+        return connection.getresponse().read(100_000).decode("utf-8", "replace")
+    except (OSError, http.client.HTTPException):
+        return ""
+    finally:
+        connection.close()
 
 
 def _wait_until(condition: Callable[[], bool], limit_s: float) -> None:

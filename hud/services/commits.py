@@ -76,19 +76,18 @@ def write_commits(batch: Batch, facts: Sequence[CommitFact]) -> None:
 
 
 def _join_commit(commit: Commit, fact: CommitFact) -> None:
-    """Only the API knows parents, so its word on everything else is taken too; events fill what it has not said."""
+    """The API tells a commit's two times apart and events do not: its word on them replaces theirs."""
     api_knows, api_says = commit.parents is not None, fact.parents is not None
     if api_says or not api_knows:
         if api_says and not api_knows:
-            commit.title = commit.message = ""
-            commit.authored_at = commit.committed_at = commit.pull_number = None
-        commit.title = join_text(commit.title, fact.title)
-        commit.message = join_text(commit.message, fact.message)
+            commit.authored_at = commit.committed_at = None
         commit.authored_at = earliest(commit.authored_at, fact.authored_at)
         commit.committed_at = earliest(commit.committed_at, fact.committed_at)
-        commit.pull_number = max(commit.pull_number or 0, fact.pull_number or 0) or None
     if api_says:
         commit.parents = join_list(commit.parents, fact.parents)
+    commit.title = join_text(commit.title, fact.title)
+    commit.message = join_text(commit.message, fact.message)
+    commit.pull_number = max(commit.pull_number or 0, fact.pull_number or 0) or None
     commit.author = join_text(commit.author, fact.author)
     commit.author_name = join_text(commit.author_name, fact.author_name)
     commit.guessed_parent = join_text(commit.guessed_parent, fact.guessed_parent)

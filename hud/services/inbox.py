@@ -2,6 +2,7 @@
 
 import json
 import logging
+import time
 import traceback
 from collections import defaultdict
 from collections.abc import Callable, Mapping
@@ -10,11 +11,13 @@ from datetime import timedelta
 from typing import Any
 
 import orjson
+import redis
 from django.conf import settings
 from django.core.cache import cache
 from django.db import DatabaseError, transaction
 from django.db.models import Q
 from django.utils import timezone
+from kombu.exceptions import OperationalError
 
 from hud.core.facts import Facts, RepositoryFact
 from hud.core.github import KNOWN_EVENTS, BadPayload, facts_of, repository_fact
@@ -28,6 +31,7 @@ logger = logging.getLogger(__name__)
 
 BATCH = 200
 _NUDGED = "inbox:nudged"
+_MOVED = "inbox:moved"
 RETRY_WAITS_S = (5, 30, 120, 600, 3600)
 """How long an item waits after each failure; after the last it is parked for an admin."""
 
@@ -83,13 +87,17 @@ def accept_delivery(*, event: str, delivery: str, body: bytes) -> Accepted:
 
 
 def nudge(send: Callable[[], object]) -> None:
-    """Have the inbox worked on soon; one message stands for all items that wait.
+    """Have the inbox worked on soon; one message stands for all items that wait. Never raises: with the broker down
+    the items wait for the sweep.
 
     `send` queues the task. The mark is taken away when the task starts, before it looks: an item stored meanwhile is
     either seen by it or nudges again.
     """
-    if cache.add(_NUDGED, 1, timeout=10):
-        send()
+    try:
+        if cache.add(_NUDGED, 1, timeout=10):
+            send()
+    except (redis.RedisError, OperationalError, OSError) as error:
+        logger.warning("the inbox could not be nudged, its items wait for the sweep: %s", type(error).__name__)
 
 
 def drain(after_commit: Callable[[Applied], None]) -> int:
@@ -98,7 +106,18 @@ def drain(after_commit: Callable[[Applied], None]) -> int:
     total = 0
     while count := _drain_batch(after_commit):
         total += count
+        cache.set(_MOVED, time.time(), timeout=None)
+    cache.set(_MOVED, time.time(), timeout=None)
     return total
+
+
+def stuck_for_s() -> float:
+    """Return how long events have waited while nobody drained the inbox; 0 while it moves."""
+    oldest = InboxItem.objects.filter(state=InboxItem.State.WAITING, attempts=0).order_by("id").first()
+    if oldest is None:
+        return 0.0
+    waited_s = (timezone.now() - oldest.received_at).total_seconds()
+    return max(0.0, min(waited_s, time.time() - (cache.get(_MOVED) or 0.0)))
 
 
 def _drain_batch(after_commit: Callable[[Applied], None]) -> int:
@@ -136,19 +155,21 @@ def _sort_item(
     except BadPayload as error:
         _fail(item, str(error))
         return
+    except Exception as error:  # noqa: BLE001  (whatever it is, this item keeps its reason and the others go on)
+        _fail(item, describe(error))
+        return
     repositories[repository.pk] = repository
     groups[repository.pk].append((item, facts))
 
 
-def _repository_of(
-    payload: Mapping[str, Any], senders: dict[RepositoryFact, Repository | None]
-) -> Repository | None:
+def _repository_of(payload: Mapping[str, Any], senders: dict[RepositoryFact, Repository | None]) -> Repository | None:
     """Return who sent it. `senders` are those of this batch: most items of a batch have the same."""
     sender = repository_fact(payload)
     if sender is None:
         return None
     if sender not in senders:
-        senders[sender] = find_repository(sender)
+        with transaction.atomic():  # what fails here must not cost the batch its transaction
+            senders[sender] = find_repository(sender)
     return senders[sender]
 
 

@@ -4,14 +4,14 @@ from django.db import transaction
 from django.db.models import Q
 
 from hud.core.facts import RepositoryFact
-from hud.models import Branch, Repository, RepositoryAlias
+from hud.models import Branch, InboxItem, Repository, RepositoryAlias
 
 
 def split_full_name(full_name: str) -> tuple[str, str]:
     """Return (owner, name). Raises ValueError with what was expected."""
     owner, slash, name = full_name.strip().partition("/")
-    if not (owner and slash and name) or "/" in name:
-        raise ValueError(f"{full_name!r} is not a repository: write it as owner/name")
+    if not (owner and slash and name) or "/" in name or len(owner) > 100 or len(name) > 200:
+        raise ValueError(f"{full_name[:80]!r} is not a repository: write it as owner/name")
     return owner, name
 
 
@@ -59,10 +59,18 @@ def _note_name(repository: Repository, full_name: str) -> None:
 
 @transaction.atomic
 def rename_repository(*, repository: Repository, full_name: str) -> None:
-    """Give the repository its new name and keep the old one as an alias. History, rules and silences stay."""
+    """Give the repository its new name and keep the old one as an alias. History, rules and silences stay.
+
+    A repository that has the name in HUD's books has lost it at GitHub: it gives way, under a name that says so,
+    until an event or a poll tells its new one.
+    """
     owner, name = split_full_name(full_name)
     if (owner.lower(), name.lower()) == (repository.owner.lower(), repository.name.lower()):
         return
+    holder = Repository.objects.filter(named(full_name)).exclude(pk=repository.pk).first()
+    if holder is not None:
+        holder.name = f"{holder.name[:150]}.formerly-{holder.github_id or holder.pk}"
+        holder.save(update_fields=["name"])
     RepositoryAlias.objects.filter(named(full_name)).delete()
     RepositoryAlias.objects.get_or_create(repository=repository, owner=repository.owner, name=repository.name)
     repository.owner, repository.name = owner, name
@@ -90,6 +98,7 @@ def ensure_repository(
             default_branch=default_branch or branch or "main",
             synthetic=synthetic,
         )
+        _wake_events(repository)
     changes: dict[str, str | bool] = {}
     if default_branch and default_branch != repository.default_branch:
         changes["default_branch"] = default_branch
@@ -104,3 +113,10 @@ def ensure_repository(
         row.tracked = True
         row.save(update_fields=["tracked"])
     return repository, row
+
+
+def _wake_events(repository: Repository) -> None:
+    """Events that came before anybody followed their repository are worked on now."""
+    InboxItem.objects.filter(state=InboxItem.State.UNFOLLOWED, full_name__iexact=repository.full_name).update(
+        state=InboxItem.State.WAITING, attempts=0, next_attempt_at=None
+    )

@@ -100,7 +100,7 @@ def _history_header(request: HttpRequest, grid: Grid) -> str:
     """Each letter typed into the filter is one step forward, but all of them together are one step back."""
     current = parse_qs(urlsplit(request.headers.get("HX-Current-URL", "")).query)
     before = parse_view({k: v[0] for k, v in current.items()}, current.get("open", []))
-    typing = bool(before.filter and grid.view.filter)
+    typing = bool(before.filter and grid.view.filter and before.filter != grid.view.filter)
     alike = replace(before, filter="", page=1) == replace(grid.view, filter="", page=1)
     return "HX-Replace-Url" if before == grid.view or (typing and alike) else "HX-Push-Url"
 

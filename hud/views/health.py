@@ -17,7 +17,8 @@ from django.http import HttpRequest, JsonResponse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
-from hud.runtime.leases import BEAT_COUNTS_FOR_S, WORKERS_KEY
+from hud.runtime.leases import BEAT_COUNTS_FOR_S, STUCK, STUCK_AFTER_S, WORKERS_KEY
+from hud.services.inbox import stuck_for_s
 
 log = logging.getLogger(__name__)
 _LIMIT_S = 3
@@ -90,6 +91,9 @@ def _ask_worker() -> None:
         now_s = float(broker.time()[0])
         if not broker.zcount(WORKERS_KEY, now_s - BEAT_COUNTS_FOR_S, "+inf"):
             raise _NoAnswer(f"no worker has been heard of for {BEAT_COUNTS_FOR_S:.0f} s")
+    waited_s = stuck_for_s()
+    if waited_s > STUCK_AFTER_S:
+        raise _NoAnswer(f"{STUCK}: events have waited for {waited_s:.0f} s and nobody takes them up")
 
 
 def _broker() -> redis.Redis:

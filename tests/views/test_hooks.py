@@ -1,14 +1,19 @@
 """GitHub's webhooks at the door."""
 
 import json
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
+import redis
+from django.core.cache import cache
 from django.test import Client, override_settings
+from django.utils import timezone
 
 from hud.models import Cell, Commit, InboxItem, Run
-from hud.services.repositories import ensure_repository
+from hud.services import inbox
+from hud.services.repositories import ensure_repository, find_repository
 from tests.fakes.cases import deliver, field_case, play_case, sign, work_on_inbox
 from tests.services.payloads import FULL_NAME, REPOSITORY, body, commit, event, job, sha
 
@@ -215,3 +220,73 @@ def test_a_commit_list_item_is_readable_beside_bad_ones() -> None:
     )
     assert repository.commits.count() == 2
     assert InboxItem.objects.get().state == "waiting"
+
+
+def test_a_taken_name_moves_and_its_former_holder_gives_way(client: Client) -> None:
+    one, _ = ensure_repository(full_name="brindle/kestrel", branch="main", github_id=77)
+    two, _ = ensure_repository(full_name="brindle/kestrel-ng", branch="main", github_id=78)
+    told = json.loads(_red_unit()) | {"repository": {"id": 77, "full_name": "brindle/kestrel-ng"}}
+    deliver(client, "workflow_job", body(told), delivery="d-1")
+    deliver(client, "workflow_job", body(event("workflow_job", job(9, 9, "c1", "unit"))[1]), delivery="d-2")
+    work_on_inbox()
+    assert set(InboxItem.objects.values_list("state", flat=True)) == {"done"}
+    one.refresh_from_db()
+    two.refresh_from_db()
+    assert (one.full_name, two.full_name) == ("brindle/kestrel-ng", "brindle/kestrel-ng.formerly-78")
+    assert one.runs.count() == 2
+
+
+@pytest.mark.parametrize("name", ["noslash", "a/b/c", "a/" + "b" * 10_000, "a b/c", ""])
+def test_a_name_that_no_repository_can_have_is_refused(client: Client, name: str) -> None:
+    told = json.loads(_red_unit()) | {"repository": {"id": 77, "full_name": name}}
+    assert deliver(client, "workflow_job", body(told)).status_code == 422
+
+
+def test_an_item_that_breaks_the_look_up_of_its_repository_holds_up_nobody(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ensure_repository(full_name=FULL_NAME, branch="main", github_id=77)
+    told = json.loads(_red_unit()) | {"repository": {"id": 5, "full_name": "bad/luck"}}
+    deliver(client, "workflow_job", body(told), delivery="d-1")
+    deliver(client, "workflow_job", _red_unit(), delivery="d-2")
+
+    def find(fact: Any) -> Any:
+        if fact.full_name == "bad/luck":
+            Run.objects.create(external_id=1)
+        return find_repository(fact)
+
+    monkeypatch.setattr("hud.services.inbox.find_repository", find)
+    work_on_inbox()
+    states = dict(InboxItem.objects.values_list("delivery", "state"))
+    assert states == {"d-1": "waiting", "d-2": "done"}
+    assert "IntegrityError" in InboxItem.objects.get(delivery="d-1").error
+
+
+def test_a_delivery_is_answered_202_while_the_broker_is_down(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    def down(*_: Any, **__: Any) -> None:
+        raise redis.ConnectionError("refused")
+
+    monkeypatch.setattr("hud.services.inbox.cache.add", down)
+    assert deliver(client, "workflow_job", _red_unit()).status_code == 202
+    assert InboxItem.objects.get().state == "waiting"
+
+
+def test_events_that_came_before_their_repository_was_followed_are_worked_on_when_it_is(client: Client) -> None:
+    deliver(client, "workflow_job", _red_unit())
+    work_on_inbox()
+    assert InboxItem.objects.get().state == InboxItem.State.UNFOLLOWED
+    ensure_repository(full_name=FULL_NAME, branch="main", followed=True)
+    work_on_inbox()
+    assert InboxItem.objects.get().state == "done"
+
+
+def test_an_inbox_that_nobody_drains_is_said_to_be_stuck(client: Client) -> None:
+    ensure_repository(full_name=FULL_NAME, branch="main", github_id=77)
+    work_on_inbox()
+    deliver(client, "workflow_job", _red_unit())
+    assert inbox.stuck_for_s() < 5
+    cache.set("inbox:moved", 0, timeout=None)
+    InboxItem.objects.update(received_at=timezone.now() - timedelta(seconds=90))
+    assert inbox.stuck_for_s() == pytest.approx(90, abs=5)
+    work_on_inbox()
+    assert inbox.stuck_for_s() == 0
