@@ -28,6 +28,7 @@ MOST_GAP = 60
 MOST_LATER = 60
 COUNTED_ROWS = 300
 SHOWN = 8
+FEW_SAMPLES = 50
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +57,11 @@ class Hunt:
     plan: BisectPlan
     to_run: tuple[Commit, ...]
     flakes: FlakeRate
+
+    @property
+    def has_few_samples(self) -> bool:
+        """Too little history to tell a job that fails by chance from one that somebody broke."""
+        return self.flakes.samples < FEW_SAMPLES
 
     @property
     def chance_percent(self) -> int:

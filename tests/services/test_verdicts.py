@@ -5,10 +5,12 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Any
 
+import psycopg
 import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
+from hud import tasks
 from hud.core.cellcode import LOOKS
 from hud.core.jobrules import KINDS, UNSTABLE
 from hud.models import Cell, Commit, JobRule, JudgeRequest, Log, Run, Verdict
@@ -183,6 +185,29 @@ def test_a_fault_of_the_engine_is_unknown_and_says_so(trunk: Trunk, monkeypatch:
     verdict = verdict_of(run)
     assert (verdict.label, verdict.blocks) == ("unknown", True)
     assert "engine failed" in verdict.reason
+
+
+def test_the_workers_task_decides_what_waits(trunk: Trunk) -> None:
+    run = fails(open_pull(trunk), trunk)
+    tasks.judge()
+    assert Verdict.objects.get(run=run).label == "regression"
+    assert not verdicts.has_requests()
+
+
+def test_a_repository_that_another_worker_judges_is_left_to_it(trunk: Trunk) -> None:
+    fails(open_pull(trunk), trunk)
+    with psycopg.connect(**database_of_the_test()) as other:
+        other.execute("SELECT pg_advisory_lock(%s, %s)", [verdicts._WORK_CLASS, trunk.repository.pk])
+        assert not verdicts.judge_due()
+        assert not Verdict.objects.exists()
+        other.execute("SELECT pg_advisory_unlock(%s, %s)", [verdicts._WORK_CLASS, trunk.repository.pk])
+    judge_all()
+    assert Verdict.objects.exists()
+
+
+def database_of_the_test() -> dict[str, Any]:
+    parameters = connection.get_connection_params()
+    return {name: parameters[name] for name in ("dbname", "user", "host", "port") if name in parameters}
 
 
 def test_judging_twice_changes_nothing(trunk: Trunk) -> None:

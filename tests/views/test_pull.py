@@ -80,6 +80,14 @@ def test_a_forced_merge_is_recorded_here_and_shown(client: Client, trunk: Trunk)
     assert "Site &lt;i&gt;down&lt;/i&gt;" in page
 
 
+def test_the_grid_marks_the_row_of_a_forced_merge(client: Client, trunk: Trunk) -> None:
+    number = trunk.commits[0].pull_number
+    ForceMerge.objects.create(repository=trunk.repository, pull_number=number, head_sha="a" * 40, who="kim", reason="x")
+    page = text_of(client, trunk.path)
+    assert page.count("Merged by force") == 2, "one row, title and label"
+    assert f"⚑</span> #{number}" in page
+
+
 def test_a_moved_repository_leads_to_its_new_name(client: Client, trunk: Trunk) -> None:
     trunk.repository.aliases.create(owner="old", name="name")
     response = client.get("/old/name/pull/7")
