@@ -38,8 +38,10 @@ _TYPE = """text => new Promise(done => {
 def run() -> Report:
     """Load the full grid afresh, then type a filter into it."""
     from django.conf import settings
+    from django.core.management import call_command
 
     report = Report("paint")
+    call_command("collectstatic", interactive=False, verbosity=0)  # as `make run` does: small files, compressed
     log = Path(settings.DATA_DIR) / "bench-logs" / "web.log"
     with big_store() as url, web_server(url, log) as (address, _), _chromium() as browser:
         report.facts["browser"] = browser.version

@@ -9,6 +9,7 @@ from hud.core.cellcode import ABSENT, GREEN_CHARS, LOOKS
 RECENT_ROWS = 20
 _SKIPPED_CHARS = frozenset({ABSENT, *(char for char, look in LOOKS.items() if look.state is State.SKIPPED)})
 SIGNAL_CHARS = frozenset(char for char, look in LOOKS.items() if look.state in SIGNAL)
+_SIGNAL_BITS = {code: int(chr(code) in SIGNAL_CHARS) for code in range(128)}  # cells are ASCII
 
 
 def default_blocking(rows: Sequence[str], scheduled: Collection[int] = ()) -> tuple[int, ...]:
@@ -22,8 +23,8 @@ def default_blocking(rows: Sequence[str], scheduled: Collection[int] = ()) -> tu
     if not recent:
         return ()
     width = max(len(row) for row in recent)
-    padded = [row.ljust(width, ABSENT) for row in recent]
-    counts = (sum(char in SIGNAL_CHARS for char in column) for column in zip(*padded, strict=True))
+    signals = (row.ljust(width, ABSENT).translate(_SIGNAL_BITS).encode() for row in recent)
+    counts = map(sum, zip(*signals, strict=True))
     return tuple(i for i, n in enumerate(counts) if n * 2 >= len(recent) and i not in scheduled)
 
 
