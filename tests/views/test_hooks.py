@@ -147,6 +147,7 @@ def test_text_that_postgresql_refuses_is_stored_with_a_visible_replacement(
     case = field_case(shared_data, "FC-08")
     _replay_and_post(client, case, tmp_path)
     run = Run.objects.select_related("commit").get(external_id=502)
+    assert run.commit.title == "Strip \ufffd from names \ufffd"
     assert [i.state for i in InboxItem.objects.all()] == ["done"]
     assert run.failures.get(rank=0).line.startswith("FAILED tests/test_nul.py")
     assert "\x00" not in run.failures.get(rank=0).line
