@@ -193,11 +193,15 @@ def _chosen(places: Sequence[Place], repository: Repository, branch_name: str) -
 
 
 def _pull(repository: Repository, commit: Commit) -> PullMention | None:
+    known = PullRequest.objects.filter(repository=repository).order_by("number")
     if commit.pull_number is None:
-        return None
-    row = PullRequest.objects.filter(repository=repository, number=commit.pull_number).first()
-    if row is None:
-        return PullMention(commit.pull_number, "", "", "")
+        row = known.filter(head_shas__contains=[commit.sha]).first()
+        if row is None:
+            return None
+    else:
+        row = known.filter(number=commit.pull_number).first()
+        if row is None:
+            return PullMention(commit.pull_number, "", "", "")
     return PullMention(row.number, row.title, row.author, "merged" if row.merged else row.state)
 
 

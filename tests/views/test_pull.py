@@ -88,6 +88,13 @@ def test_the_grid_marks_the_row_of_a_forced_merge(client: Client, trunk: Trunk) 
     assert f"⚑</span> #{number}" in page
 
 
+def test_the_page_of_its_head_leads_to_it(client: Client, trunk: Trunk) -> None:
+    commit = open_pull(trunk)
+    page = text_of(client, f"/brindle/kestrel/commit/{commit.sha}")
+    assert f'href="{PAGE}"' in page
+    assert "Pull 7" in page
+
+
 def test_a_moved_repository_leads_to_its_new_name(client: Client, trunk: Trunk) -> None:
     trunk.repository.aliases.create(owner="old", name="name")
     response = client.get("/old/name/pull/7")
