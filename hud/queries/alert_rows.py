@@ -11,7 +11,8 @@ from hud.core.alerts.spans import Word
 from hud.core.cell import FAILING, State
 from hud.core.cellcode import ABSENT, LOOKS
 from hud.core.groups import group_columns, workflow_to_split
-from hud.models import Branch, BranchCommit
+from hud.core.names import ColumnName
+from hud.models import Branch, BranchCommit, Job
 from hud.queries.grid import group_rules, repository_jobs
 
 _FIRST_CHUNK, _GREATEST_CHUNK = 64, 2048
@@ -69,6 +70,11 @@ class TrunkRows:
                 return
             if row := self._rows.get(position):
                 yield row
+
+    def char(self, position: int, column: int) -> str:
+        """The character of a cell whose row has been read; that of an absent one for a row that is not there."""
+        row = self._rows.get(position)
+        return row.char(column) if row else ABSENT
 
     def between(self, low: int, high: int) -> Iterator[TrunkRow]:
         """Rows of low..high, both included, oldest first; they have been read already."""
@@ -137,6 +143,16 @@ class JobTable:
         return CountedJob(key, shown, first.group, tuple(columns), job_ids)
 
 
+def keys_of(repository_id: int, columns: Iterable[int]) -> set[str]:
+    """Return the keys by which the jobs of these columns are counted, where rules count job by job."""
+    jobs = Job.objects.filter(repository_id=repository_id, column__in=list(columns))
+    fields = ("column", "workflow__name", "name", "workflow__path", "kind")
+    return {
+        alert_job(ColumnName(column, workflow, name, path, kind == Job.Kind.WORKFLOW_START).full)
+        for column, workflow, name, path, kind in jobs.values_list(*fields)
+    }
+
+
 @dataclass(frozen=True, slots=True)
 class NamedJob:
     """Names of a column: `full` is "workflow / job", `shown` is unique and short."""
@@ -155,7 +171,11 @@ def job_word(row: TrunkRow, spec: RuleSpec, job: CountedJob) -> Word:
 
 def mass_states(row: TrunkRow, spec: RuleSpec, jobs: Iterable[CountedJob]) -> tuple[set[str], set[str], int]:
     """Return the red and green jobs of a commit and how many have no result yet."""
-    red, green, undecided = set(), set(), 0
+    red: set[str] = set()
+    green: set[str] = set()
+    undecided = 0
+    if not row.cells:
+        return red, green, undecided
     for job in jobs:
         chars = {row.char(c) for c in job.columns}
         state = merge_shards(spec.counted_state(char) for char in chars)

@@ -54,18 +54,29 @@ class _Cause:
     line_run: int | None = None
     changes: list[int] = field(default_factory=list)
     times: dict[int, datetime] = field(default_factory=dict)
+    jobs: list[str] = field(default_factory=list)
 
 
-def may_matter(branch: Branch, dirty: Dirty, rows: TrunkRows) -> bool:
-    """Green and running cells away from any span change nothing: by far the most common case, one query."""
+def spans_near(branch: Branch, dirty: Dirty) -> set[tuple[int, str]]:
+    """Return rule and job of the spans that what changed may touch."""
     positions = dirty.positions()
-    low, high = min(positions), max(positions)
-    for row in rows.between(low, high):
-        touched = (row.char(c) for c, where in dirty.columns.items() if row.position in where)
-        if any(char in FAILING_CHARS or char == ABSENT for char in touched):
-            return True
-    near = Q(resolved=None) | Q(resolved__gte=low)
-    return AlertSpan.objects.filter(near, branch=branch, first_bad__lte=high).exists()
+    near = Q(resolved=None) | Q(resolved__gte=min(positions))
+    spans = AlertSpan.objects.filter(near, branch=branch, first_bad__lte=max(positions))
+    return set(spans.values_list("rule_id", "job"))
+
+
+def has_news(dirty: Dirty, rows: TrunkRows, columns: Iterable[int] | None = None) -> bool:
+    """Tell whether a changed cell, of these columns or any, is red or went away.
+
+    Green and running ones away from any span change nothing: by far the most common case.
+    """
+    wanted = dirty.columns if columns is None else {c: dirty.columns[c] for c in columns if c in dirty.columns}
+    for column, positions in wanted.items():
+        for position in positions:
+            char = rows.char(position, column)
+            if char == ABSENT or char in FAILING_CHARS:
+                return True
+    return False
 
 
 def displaced_spans(branch: Branch) -> list[AlertSpan]:
@@ -79,10 +90,11 @@ def displaced_spans(branch: Branch) -> list[AlertSpan]:
 class Scan:
     """Finds spans of one branch again."""
 
-    def __init__(self, branch: Branch, rows: TrunkRows, table: JobTable) -> None:
+    def __init__(self, branch: Branch, rows: TrunkRows, table: JobTable, near: set[tuple[int, str]]) -> None:
         self._branch = branch
         self._rows = rows
         self._table = table
+        self._near = near
         self._now = timezone.now()
 
     def refresh(self, rule: AlertRule, dirty: Dirty) -> Refreshed:
@@ -93,8 +105,10 @@ class Scan:
             self._refresh_mass(rule, spec, list(counted.values()), dirty.positions(), found)
         elif spec.kind == BROKEN_STREAK:
             for job in counted.values():
-                positions = set().union(*(dirty.columns[c] for c in job.columns if c in dirty.columns))
-                if positions:
+                columns = [c for c in job.columns if c in dirty.columns]
+                known = (rule.pk, job.key) in self._near
+                if columns and (known or has_news(dirty, self._rows, columns)):
+                    positions = set().union(*(dirty.columns[c] for c in columns))
                     self._refresh_job(rule, spec, job, positions, found)
         return found
 
@@ -102,8 +116,12 @@ class Scan:
     def _refresh_job(
         self, rule: AlertRule, spec: RuleSpec, job: CountedJob, positions: set[int], found: Refreshed
     ) -> None:
+        said: dict[int, Word] = {}
+
         def word(row: TrunkRow) -> Word:
-            return job_word(row, spec, job)
+            if row.position not in said:
+                said[row.position] = job_word(row, spec, job)
+            return said[row.position]
 
         region = self._region(word, min(positions), max(positions), spec.resolve_after)
         by_position = {row.position: row for row in region}
@@ -154,19 +172,15 @@ class Scan:
     def _refresh_mass(
         self, rule: AlertRule, spec: RuleSpec, jobs: list[CountedJob], positions: set[int], found: Refreshed
     ) -> None:
-        def states(row: TrunkRow) -> tuple[set[str], set[str], int]:
-            return mass_states(row, spec, jobs)
+        said: dict[int, Word] = {}
 
         def word(row: TrunkRow) -> Word:
-            return mass_word(*states(row), at_least=spec.min_jobs)
+            if row.position not in said:
+                said[row.position] = mass_word(*mass_states(row, spec, jobs), at_least=spec.min_jobs)
+            return said[row.position]
 
         touched = list(self._rows.between(min(positions), max(positions)))
-        old_exists = AlertSpan.objects.filter(
-            Q(resolved=None) | Q(resolved__gte=min(positions)),
-            rule=rule,
-            branch=self._branch,
-            first_bad__lte=max(positions),
-        ).exists()
+        old_exists = (rule.pk, ALL_JOBS) in self._near
         if not old_exists and not any(_is_mostly_red(row, spec.min_jobs) for row in touched):
             return
         region = self._region(word, min(positions), max(positions), spec.resolve_after)
@@ -176,10 +190,10 @@ class Scan:
         shown = {job.key: job.shown for job in jobs}
         for span, row in _paired(spans, old):
             row = row or AlertSpan(rule=rule, branch=self._branch, job=ALL_JOBS)
-            red = sorted(states(by_position[span.last_bad])[0])
-            row.jobs = [shown[key] for key in red][:MOST_JOBS_NAMED]
+            red = sorted(mass_states(by_position[span.last_bad], spec, jobs)[0])
+            named = [shown[key] for key in red][:MOST_JOBS_NAMED]
             everything = CountedJob(ALL_JOBS, "", "", (), ())
-            cause = _Cause(times=self._times(span, by_position))
+            cause = _Cause(times=self._times(span, by_position), jobs=named)
             self._write(row, span, by_position, cause, everything, found)
         self._drop(old, found)
 
@@ -225,12 +239,12 @@ class Scan:
             "line": storable(cause.line, 2000),
             "line_run": cause.line_run,
             "changes": cause.changes,
+            "jobs": cause.jobs,
         }
         changed = row.pk is None or any(getattr(row, name) != value for name, value in values.items())
-        jobs_before = row.jobs
         for name, value in values.items():
             setattr(row, name, value)
-        if changed or jobs_before != row.jobs or job.key == ALL_JOBS:
+        if changed:
             row.save()
             found.spans.append(row)
 

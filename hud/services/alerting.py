@@ -19,9 +19,9 @@ from hud.core.alerts.telling import goes_on
 from hud.core.alerts.words import commits, listed, reason_of, title_of
 from hud.core.text import storable
 from hud.models import Alert, AlertEvent, AlertRule, AlertSpan, Branch, BranchCommit, Job
-from hud.queries.alert_rows import JobTable, TrunkRows
+from hud.queries.alert_rows import JobTable, TrunkRows, keys_of
 from hud.services.alert_rules import branches_of, rules_of
-from hud.services.alert_spans import Dirty, Refreshed, Scan, displaced_spans, may_matter
+from hud.services.alert_spans import ALL_JOBS, Dirty, Refreshed, Scan, displaced_spans, has_news, spans_near
 from hud.services.batch import Batch
 from hud.services.locks import lock_repository
 from hud.services.silences import break_silences
@@ -47,18 +47,22 @@ def evaluate_from_scratch(branch: Branch, rule: AlertRule | None = None) -> None
     """Look at every row again, for one rule or all: after a rule changed. Ends as if it had always been so."""
     lock_repository(branch.repository)
     rules = [rule] if rule else rules_of(branch.repository)
-    table = JobTable(branch.repository_id)
     ends = BranchCommit.objects.filter(branch=branch).order_by("position").values_list("position", flat=True)
     low, high = ends.first(), ends.last()
     if low is None or high is None:
         return
-    scan = Scan(branch, TrunkRows(branch, low, high), table)
     dirty = Dirty()
     for column in Job.objects.filter(repository_id=branch.repository_id).values_list("column", flat=True):
         dirty.columns[column].update((low, high))
+    # Every job counts as near a span: all of them are looked at.
+    table = JobTable(branch.repository_id)
+    near = {(one.pk, key) for one in rules for key in [ALL_JOBS, *table.counted(spec_of(one.spec))]}
+    scan = Scan(branch, TrunkRows(branch, low, high), table, near)
     for one in _in_order(rules):
         if one.enabled and _is_about(one, branch):
-            _update_alerts(one, branch, scan.refresh(one, dirty))
+            found = scan.refresh(one, dirty)
+            _drop_others(one, branch, {key for rule_id, key in near if rule_id == one.pk}, found)
+            _update_alerts(one, branch, found)
         else:
             _end_all(one, branch)
 
@@ -96,15 +100,30 @@ def _evaluate_branch(branch: Branch, dirty: Dirty, *, rewritten: bool) -> None:
         return
     positions = dirty.positions() if dirty.columns else {span.first_bad for span in displaced}
     rows = TrunkRows(branch, min(positions), max(positions))
-    if not displaced and not may_matter(branch, dirty, rows):
+    near = spans_near(branch, dirty) if dirty.columns else set()
+    rules = rules_of(branch.repository)
+    if not displaced and not _may_matter(branch, rules, dirty, rows, near):
         return
-    table = JobTable(branch.repository_id)
-    scan = Scan(branch, rows, table)
-    for rule in _in_order(rules_of(branch.repository)):
+    scan = Scan(branch, rows, JobTable(branch.repository_id), near)
+    for rule in _in_order(rules):
         if rule.enabled and _is_about(rule, branch):
             found = scan.refresh(rule, dirty) if dirty.columns else Refreshed()
             _forget_displaced(rule, displaced, found)
             _update_alerts(rule, branch, found)
+
+
+def _may_matter(
+    branch: Branch, rules: list[AlertRule], dirty: Dirty, rows: TrunkRows, near: set[tuple[int, str]]
+) -> bool:
+    """Tell at little cost whether what changed may change an alert."""
+    if has_news(dirty, rows):
+        return True
+    if not near:
+        return False
+    jobs = {job for _, job in near}
+    if ALL_JOBS in jobs or any(rule.spec.get("by") == "group" for rule in rules):
+        return True
+    return not jobs.isdisjoint(keys_of(branch.repository_id, dirty.columns))
 
 
 def _forget_displaced(rule: AlertRule, displaced: list[AlertSpan], found: Refreshed) -> None:
@@ -123,6 +142,13 @@ def _in_order(rules: Iterable[AlertRule]) -> list[AlertRule]:
 
 def _is_about(rule: AlertRule, branch: Branch) -> bool:
     return branch.name == (rule.spec.get("branch") or branch.repository.default_branch)
+
+
+def _drop_others(rule: AlertRule, branch: Branch, keys: set[str], found: Refreshed) -> None:
+    """Take away the spans of jobs that the rule is no longer about."""
+    others = AlertSpan.objects.filter(rule=rule, branch=branch).exclude(job__in=keys)
+    found.left.update(others.exclude(alert=None).values_list("alert_id", flat=True))
+    others.delete()
 
 
 def _end_all(rule: AlertRule, branch: Branch) -> None:
