@@ -37,6 +37,14 @@ def test_no_rule_is_dead_or_in_the_shadow_of_another(rule: RuleSpec) -> None:
 
 
 @pytest.mark.parametrize("rule", RULES, ids=named)
+def test_a_rule_is_found_in_the_middle_of_a_log_too(rule: RuleSpec) -> None:
+    """A block's first line is always read; a hint that eats the end of its line is missed only further down."""
+    lines = [SECTIONS[rule.inside].example] if rule.inside else []
+    log = "\n".join(["preparing", "the cart", *lines, rule.example, "done", ""])
+    assert rule.name in [failure.rule for failure in engine().classify(log.encode(), everything=True).failures]
+
+
+@pytest.mark.parametrize("rule", RULES, ids=named)
 def test_a_rules_captures_carry_no_noise(rule: RuleSpec) -> None:
     found = compiled(rule.pattern, rule.name).search(rule.example)
     captures = [group for group in found.groups() if group]
