@@ -281,7 +281,7 @@ def test_page_and_fragment_share_an_address_and_cannot_be_mixed_up(client: Clien
         ("?filter=u", "?filter=un", "HX-Replace-Url"),
         ("?filter=un", "?filter=", "HX-Push-Url"),
         ("?filter=un", "?filter=un&failures=1", "HX-Push-Url"),
-        ("?filter=un", "?filter=un&page=2", "HX-Push-Url"),
+        ("?filter=un", "?page=2&filter=un", "HX-Push-Url"),
         ("?page=2&filter=un", "?filter=uni", "HX-Replace-Url"),
         ("", "?open=CI", "HX-Push-Url"),
         ("?open=CI", "?open=CI", "HX-Replace-Url"),
