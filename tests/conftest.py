@@ -115,8 +115,14 @@ def start_worker(
 
     def start(*arguments: str, name: str = "w", app: str = "hud.celery", **variables: str) -> subprocess.Popen[bytes]:
         log_path = tmp_path / f"{name}.log"
-        command = [sys.executable, "-m", "celery", "-A", app, "worker", "-Q", "ingest,poll,work,notify", "-n", f"{name}@test"]
-        command += ["--without-gossip", "--without-mingle", *(arguments or ("--concurrency", "1"))]
+        command = [sys.executable, "-m", "celery", "-A", app, "worker", "-n", f"{name}@test"]
+        command += [
+            "-Q",
+            "ingest,poll,work,notify",
+            "--without-gossip",
+            "--without-mingle",
+            *(arguments or ("--concurrency", "1")),
+        ]
         with log_path.open("wb") as log:
             worker = subprocess.Popen(
                 command, cwd=CHECKOUT, env={**worker_environment(), **variables}, stdout=log, stderr=log

@@ -66,9 +66,7 @@ def candidate_heads(heads: Iterable[Head], parent_of: Mapping[str, str]) -> list
             if ancestor in below:
                 break
             below.add(ancestor)
-    return sorted(
-        (h for h in best.values() if h.sha not in below), key=lambda h: (h.at or _EPOCH, h.sha), reverse=True
-    )
+    return sorted((h for h in best.values() if h.sha not in below), key=lambda h: (h.at or _EPOCH, h.sha), reverse=True)
 
 
 def arrange(heads: Iterable[Head], parent_of: Mapping[str, str]) -> tuple[list[str], list[str]]:

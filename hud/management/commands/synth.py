@@ -22,10 +22,14 @@ class Command(BaseCommand):
         parser.add_argument("full_name", metavar="owner/name")
         parser.add_argument("--commits", type=int, default=120, metavar="N", help="commits of the branch (120)")
         parser.add_argument("--jobs", type=int, default=60, metavar="M", help="different jobs (60)")
-        parser.add_argument("--fail-rate", type=float, default=0.02, metavar="F", help="about this share of cells is red (0.02)")
+        parser.add_argument(
+            "--fail-rate", type=float, default=0.02, metavar="F", help="about this share of cells is red (0.02)"
+        )
         parser.add_argument("--seed", type=int, default=1, metavar="S", help="another seed, another repository (1)")
         parser.add_argument("--branch", default="main", metavar="B", help="name of its trunk (main)")
-        parser.add_argument("--logs", action="store_true", help="with logs and annotations of its failed runs, classified")
+        parser.add_argument(
+            "--logs", action="store_true", help="with logs and annotations of its failed runs, classified"
+        )
         parser.add_argument(
             "--advance",
             action="store_true",
@@ -48,7 +52,9 @@ class Command(BaseCommand):
                 advance=options["advance"],
             )
             with tqdm(total=source.commits, unit="commit", desc=source.full_name, file=self.stderr) as bar:
-                done = synthesize(source, with_logs=options["logs"], progress=lambda count, _all: bar.update(count - bar.n))
+                done = synthesize(
+                    source, with_logs=options["logs"], progress=lambda count, _all: bar.update(count - bar.n)
+                )
         except ValueError as error:
             raise CommandError(str(error)) from error
         seconds = round(time.monotonic() - started, 2)
