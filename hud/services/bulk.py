@@ -1,10 +1,12 @@
 """Many rows at once. PostgreSQL's COPY and arrays take a tenth of the time that long INSERT and CASE texts take."""
 
-from collections.abc import Mapping, Sequence
-from functools import lru_cache
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache, partial
+from operator import attrgetter
 from typing import Any
 
 import orjson
+from django.contrib.postgres.fields import ArrayField
 from django.db import connection, models
 from psycopg import sql
 
@@ -26,8 +28,20 @@ def insert_rows(rows: Sequence[models.Model]) -> None:
         columns = sql.SQL(", ").join([_name(f) for f in [meta.pk, *fields]])
         command = sql.SQL("COPY {} ({}) FROM STDIN").format(sql.Identifier(meta.db_table), columns)
         with cursor.copy(command) as copy:
+            readers = [_reader(field) for field in fields]
             for row in rows:
-                copy.write_row([row.pk, *(_stored(f, row) for f in fields)])
+                copy.write_row([row.pk, *[read(row) for read in readers]])
+
+
+_PLAIN = (models.CharField, models.TextField, models.IntegerField, models.BooleanField, models.FloatField, ArrayField)
+
+
+def _reader(field: Any) -> Callable[[models.Model], Any]:
+    """Return what gives a row's value for the database; most kinds of field are stored as they are."""
+    plain = isinstance(field, _PLAIN) or (
+        isinstance(field, models.DateTimeField) and not (field.auto_now or field.auto_now_add)
+    )
+    return attrgetter(field.attname) if plain or isinstance(field, models.ForeignKey) else partial(_stored, field)
 
 
 def _name(field: Any) -> sql.Identifier:
