@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from django.db.models import Count, Prefetch, Q, QuerySet
+from django.db.models import Count, OuterRef, Prefetch, Q, QuerySet, Subquery, prefetch_related_objects
 from django.utils import timezone
 
 from hud.core.alerts.matchers import Matcher, matches_all
@@ -93,8 +93,17 @@ def alerts_like(wanted: AlertFilter) -> tuple[list[AlertItem], int | None]:
 
 
 def open_alerts(branch: Branch) -> list[AlertItem]:
-    """Return what fires on a branch, the most urgent first: for its banners."""
-    rows = list(_rows().filter(branch=branch, state=Alert.State.FIRING).order_by("priority", "id")[:100])
+    """Return what fires on a branch, the most urgent first: for its banners. Three statements; two more if silenced."""
+    holding = Acknowledgement.objects.filter(alert=OuterRef("pk"), ended_at=None).order_by("-pk")
+    rows = list(
+        Alert.objects.filter(merged_into=None, branch=branch, state=Alert.State.FIRING)
+        .select_related("rule")
+        .annotate(held_by=Subquery(holding.values("who")[:1]))
+        .order_by("priority", "id")[:100]
+    )
+    for alert in rows:
+        alert.branch = branch
+        alert.holding = [Acknowledgement(alert=alert, who=alert.held_by)] if alert.held_by else []  # type: ignore[attr-defined]
     return items_of(rows)
 
 
@@ -114,6 +123,8 @@ def items_of(rows: Sequence[Alert]) -> list[AlertItem]:
     """Return alerts with what belongs to them. The number of statements grows with the branches only."""
     fires = any(a.state != Alert.State.RESOLVED for a in rows)
     silences = active_silences() if fires else []
+    if silences:
+        prefetch_related_objects(list(rows), "spans", "broken_silences")
     suspects = _suspects(rows)
     return [
         AlertItem(

@@ -7,13 +7,13 @@ string (hud.core.cellcode), so a page costs the same however many runs are store
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
 from types import MappingProxyType
 from typing import Any
 
-from django.db.models import Q, QuerySet
+from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from hud.core.cell import State
 from hud.core.cellcode import ABSENT, FAILING_CHARS, GREEN_CHARS, LOOKS
@@ -114,7 +114,7 @@ def grid_page(branch: Branch, view: GridView, job_filter: JobFilter) -> GridPage
         columns = [c.column for group in groups for c in group.columns]
         rows = [row for row in rows if any(row.cells[c : c + 1] in FAILING_CHARS for c in columns)]
     return GridPage(
-        rows=tuple(_marked(branch, rows)),
+        rows=tuple(rows),
         newest=tuple(newest),
         groups=tuple(groups),
         jobs=jobs,
@@ -148,11 +148,13 @@ def newest_rows(branch: Branch) -> list[GridRow]:
 
 def _read(rows: QuerySet[BranchCommit]) -> list[GridRow]:
     fields = ("sha", "title", "author_name", "author", "committed_at", "authored_at", "pull_number", "cells")
+    forced = ForceMerge.objects.filter(
+        repository_id=OuterRef("commit__repository_id"), pull_number=OuterRef("commit__pull_number")
+    )
+    told = rows.annotate(forced=Exists(forced)).values_list("position", *(f"commit__{f}" for f in fields), "forced")
     return [
-        GridRow(position, sha, title, name or login, committed or authored, pull, cells)
-        for position, sha, title, name, login, committed, authored, pull, cells in rows.values_list(
-            "position", *(f"commit__{field}" for field in fields)
-        )
+        GridRow(position, sha, title, name or login, committed or authored, pull, cells, forced)
+        for position, sha, title, name, login, committed, authored, pull, cells, forced in told
     ]
 
 
@@ -183,17 +185,6 @@ def group_rules(repository_id: int) -> list[Rule]:
     """Return the ordered rules of the repository; none: jobs are grouped by workflow."""
     rules = GroupRule.objects.filter(repository_id=repository_id).order_by("order")
     return [Rule(pattern, group) for pattern, group in rules.values_list("pattern", "group")]
-
-
-def _marked(branch: Branch, rows: Sequence[GridRow]) -> list[GridRow]:
-    """Mark the rows whose pull request was merged by force."""
-    numbers = {row.pull_number for row in rows if row.pull_number}
-    forced = set(
-        ForceMerge.objects.filter(repository_id=branch.repository_id, pull_number__in=numbers).values_list(
-            "pull_number", flat=True
-        )
-    )
-    return [replace(row, forced=True) if row.pull_number in forced else row for row in rows]
 
 
 def blocking_columns(
