@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 
 import pytest
+from django.db import connection
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 
 from hud.models import Alert, AlertRule, AuditEntry, Silence
 from tests.services.alert_world import AlertWorld, alerts, at_commit
@@ -55,6 +57,14 @@ def test_the_grid_and_the_jobs_page_show_a_banner(client: Client, fired: Alert) 
         assert f'data-alert="{fired.pk}" data-priority="P2"' in body
         assert "suspect" in body and ">Silence</a>" in body
     assert '<b class="count">1</b>' in body
+
+
+def test_the_grid_with_a_firing_alert_costs_twelve_statements(client: Client, fired: Alert) -> None:
+    body_of(client, "/brindle/kestrel/main")
+    with CaptureQueriesContext(connection) as captured:
+        body = body_of(client, "/brindle/kestrel/main")
+    assert f'data-alert="{fired.pk}"' in body
+    assert len(captured) <= 12
 
 
 def test_a_silenced_alert_folds_into_a_line_that_still_counts_it(fired: Alert) -> None:
