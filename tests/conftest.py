@@ -67,6 +67,11 @@ def _no_cache_between_tests(request: pytest.FixtureRequest) -> None:
         cache.clear()
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Pages come last: Playwright's loop stays open in this thread, and no other test could start one of its own."""
+    items.sort(key=lambda item: item.get_closest_marker("browser") is not None)
+
+
 # ── Recorded data ────────────────────────────────────────────────────────────────────────────────────────────────────
 @pytest.fixture(scope="session")
 def shared_data() -> Path:

@@ -9,6 +9,7 @@ from functools import lru_cache
 _CHUNKS = re.compile(r"(\d+)")
 _PARENTHESES = re.compile(r"^(?P<base>.*?)\s*(?P<inside>\([^()]*\))\s*$", re.DOTALL)
 _WORDS = re.compile(r"[^\s/(),_-]+")
+_LEAST_CUT = 3  # a letter, the ellipsis, a letter
 _ELLIPSIS = "…"
 _WORKFLOWS_FOLDER = ".github/workflows/"
 _KEPT = 32_768
@@ -136,7 +137,9 @@ def short_label(name: str, limit: int) -> str:
     inside = _short_parentheses(match["inside"], limit * 3 // 4) if match else ""
     base = match["base"] if match else name
     room = limit - len(inside) - (1 if inside else 0)
-    return f"{_middle_cut(base, room)} {inside}" if inside else _middle_cut(base, room)
+    if not inside or room < _LEAST_CUT:
+        return _middle_cut(name, limit)
+    return f"{_middle_cut(base, room)} {inside}"
 
 
 def _short_parentheses(inside: str, limit: int) -> str:

@@ -67,8 +67,9 @@ def rows(branch: Branch) -> list[str]:
 
 def cells(repository: Repository) -> dict[tuple[str, str], str]:
     """Return (first two digits of the sha, job name) -> state of all cells, as the grid shows them."""
+    commits = list(repository.commits.exclude(cells=""))
+    # After the commits: a worker may add a job at any moment, and its column is there before its first cell.
     columns = {job.column: job.name for job in Job.objects.filter(repository=repository)}
-    commits = repository.commits.exclude(cells="")
     return {
         (commit.sha[:2], columns[number]): LOOKS[char].state.value
         for commit in commits

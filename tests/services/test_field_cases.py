@@ -53,7 +53,9 @@ def test_fc05_success_and_failure_on_one_commit_is_one_flaky_cell(
     told = json.dumps(field_case(shared_data, "FC-05")["input"])
     for number in range(6):
         # Each order on a repository of its own.
-        mine = told.replace("brindle/kestrel", f"brindle/kestrel-{number}").replace('"id": 77', f'"id": {7700 + number}')
+        mine = told.replace("brindle/kestrel", f"brindle/kestrel-{number}").replace(
+            '"id": 77', f'"id": {7700 + number}'
+        )
         case = json.loads(mine.replace('"delivery": "d-', f'"delivery": "d-{number}-'))
         order = next(itertools.islice(itertools.permutations(case["webhooks"]), 120 * number, None))
         repository = play_case(tmp_path / str(number), case["replay"])
