@@ -8,6 +8,7 @@ from ninja import NinjaAPI, Query
 from ninja.errors import HttpError
 
 from hud.api import schemas
+from hud.api.alert_rules import router as alert_rules_router
 from hud.api.alerts import router as alerts_router
 from hud.api.auth import explain_refusals
 from hud.api.failures import router as failures_router
@@ -30,6 +31,7 @@ from hud.queries.status import trunk_status
 api = NinjaAPI(title="HUD", version="1", docs_url=None, openapi_url="/openapi.json", urls_namespace="api-1")
 explain_refusals(api)
 api.add_router("", alerts_router)
+api.add_router("", alert_rules_router)
 api.add_router("", results_router)
 api.add_router("", gate_router)
 api.add_router("", failures_router)
