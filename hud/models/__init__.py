@@ -19,10 +19,19 @@ from hud.models.ci import Cell, Job, Run, Streak, Workflow, WorkflowRun
 from hud.models.failure import Annotation, Failure, Log
 from hud.models.inbox import FollowRequest, InboxItem
 from hud.models.repository import Branch, GroupRule, Repository, RepositoryAlias
-from hud.models.results import Test, TestDay, TestReport, TestResult
+from hud.models.results import Test, TestDay, TestReport, TestResult, WaitingReport
 from hud.models.rules import Reclassification, Rule, RuleTrial, RuleVersion, TrialChange
 from hud.models.trunk import BranchCommit, Commit, HeadReport, PullRequest
-from hud.models.verdict import ForceMerge, JobRule, JudgeRequest, Label, PostedReport, Reporting, Verdict
+from hud.models.verdict import (
+    ForceMerge,
+    JobRule,
+    JudgeRequest,
+    Label,
+    PostedReport,
+    Reporting,
+    TrunkReview,
+    Verdict,
+)
 
 __all__ = [
     "Acknowledgement",
@@ -70,7 +79,9 @@ __all__ = [
     "TestReport",
     "TestResult",
     "TrialChange",
+    "TrunkReview",
     "Verdict",
+    "WaitingReport",
     "Workflow",
     "WorkflowRun",
 ]

@@ -65,6 +65,32 @@ class TestReport(models.Model):
         ]
 
 
+class WaitingReport(models.Model):
+    """A test report whose run HUD has not heard of yet. It is attached when the run comes, and dropped after a time.
+
+    The run is named by `external_id` (GitHub's job id), or by `commit` (as typed) and `job`. `data` is the report as
+    it was read, packed by hud.services.waiting_results.
+    """
+
+    repository = models.ForeignKey(Repository, on_delete=models.CASCADE, related_name="+")
+    external_id = models.BigIntegerField(null=True, blank=True)
+    commit = models.CharField(max_length=64, default="", blank=True)
+    job = models.CharField(max_length=800, default="", blank=True)
+    digest = models.BigIntegerField(help_text="Of the file: the same file twice waits once.")
+    data = models.BinaryField()
+    received_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        constraints = [
+            # Serves: does this file wait already?
+            models.UniqueConstraint(
+                fields=["repository", "external_id", "commit", "job", "digest"],
+                name="waiting_report_unique",
+                nulls_distinct=False,
+            ),
+        ]
+
+
 class TestResult(models.Model):
     """A test that failed in a run, or passed there only when it was tried again.
 

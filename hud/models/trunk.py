@@ -90,7 +90,10 @@ class HeadReport(models.Model):
 
 
 class PullRequest(models.Model):
-    """What HUD knows of a pull request from events and the API."""
+    """What HUD knows of a pull request from events and the API.
+
+    `updated_at` is None while only its workflow runs named it: then author, title, labels and state are not known.
+    """
 
     repository = models.ForeignKey(Repository, on_delete=models.CASCADE, related_name="pull_requests")
     number = models.PositiveIntegerField()
@@ -103,6 +106,7 @@ class PullRequest(models.Model):
     base_sha = models.CharField(max_length=64, default="", blank=True)
     merge_commit_sha = models.CharField(max_length=64, default="", blank=True)
     head_shas = ArrayField(models.CharField(max_length=64), default=list, blank=True)
+    labels = ArrayField(models.CharField(max_length=100), default=list, blank=True, help_text="Sorted names.")
     updated_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:

@@ -8,7 +8,7 @@ from django.db import models
 from django.db.models import Q
 
 from hud.models.ci import Job, Run
-from hud.models.repository import Repository
+from hud.models.repository import Branch, Repository
 from hud.models.trunk import Commit
 
 
@@ -40,11 +40,15 @@ class Verdict(models.Model):
 
 
 class JudgeRequest(models.Model):
-    """Evidence changed in this cell: verdicts that it touches are decided again. Kept until that is committed."""
+    """Evidence changed in this cell: verdicts that it touches are decided again. Kept until that is committed.
+
+    `own_only`: what changed (a label, a test report) concerns the cell's own commit and no neighbour's verdict.
+    """
 
     repository = models.ForeignKey(Repository, on_delete=models.CASCADE, related_name="+")
     commit = models.ForeignKey(Commit, on_delete=models.CASCADE, related_name="+")
     job = models.ForeignKey(Job, on_delete=models.CASCADE, related_name="+")
+    own_only = models.BooleanField(default=False)
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["commit", "job"], name="judge_request_unique")]
@@ -93,7 +97,7 @@ class JobRule(models.Model):
     topic = models.CharField(max_length=12, help_text="Which list.")
     order = models.PositiveIntegerField()
     pattern = models.CharField(max_length=500)
-    value = models.CharField(max_length=16)
+    value = models.CharField(max_length=60)
 
     class Meta:
         constraints = [
@@ -101,6 +105,18 @@ class JobRule(models.Model):
             models.UniqueConstraint(fields=["repository", "topic", "order"], name="job_rule_order_unique"),
         ]
         ordering = ["topic", "order"]
+
+
+class TrunkReview(models.Model):
+    """Rows of a branch, below a position, whose cells of these jobs are still to be judged again by changed lists.
+
+    It shrinks step by step and goes with the last one: a crash resumes where it stopped.
+    """
+
+    branch = models.ForeignKey(Branch, on_delete=models.CASCADE, related_name="reviews")
+    below = models.IntegerField()
+    job_ids = ArrayField(models.BigIntegerField())
+    asked_at = models.DateTimeField(auto_now_add=True)
 
 
 class ForceMerge(models.Model):
