@@ -1,8 +1,8 @@
-"""Alerts, silences and targets for programs. Everyone may read alerts and silences."""
+"""Alerts and targets for programs. Everyone may read alerts."""
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 
 from django.http import HttpRequest
@@ -14,12 +14,9 @@ from hud.api.alert_rules import repository_or_404
 from hud.api.auth import CALLERS, REFUSALS, require_admin, require_on_call
 from hud.api.schemas import Problem
 from hud.clients.notify import TargetRefused
-from hud.core.alerts.matchers import BadMatcher, read_matchers
-from hud.models import Alert, OutboxMessage, Silence, Target
-from hud.queries.alerts import MOST_PER_PAGE, AlertFilter, AlertItem, alert_item, alert_page, alerts_like, hidden_by
-from hud.queries.silence_matching import state_of
+from hud.models import Alert, OutboxMessage, Target
+from hud.queries.alerts import MOST_PER_PAGE, AlertFilter, AlertItem, alert_item, alert_page, alerts_like
 from hud.services import acknowledge as acknowledging
-from hud.services import silences
 from hud.services.audit import record
 from hud.services.outbox import enqueue_test
 from hud.services.targets import TargetConflict, save_target
@@ -170,198 +167,6 @@ def _alert_out(request: HttpRequest, item: AlertItem) -> dict[str, Any]:
         "silenced_by": [silence.pk for silence in item.silenced_by],
         "runbook": spec.runbook_url,
         "dashboard": spec.dashboard_url,
-        "url": request.build_absolute_uri(reverse("alert", args=[alert.pk])),
-    }
-
-
-# ── Silences ─────────────────────────────────────────────────────────────────────────────────────────────────────────
-class MatcherIn(Schema):
-    name: str = ""
-    op: str = "="
-    value: str = ""
-
-
-class SilenceIn(Schema):
-    """What is missing is said in words, field by field."""
-
-    matchers: list[MatcherIn] = Field(default_factory=list)
-    starts_at: datetime | None = None
-    ends_at: datetime | None = None
-    reason: str = ""
-    until_resolved: bool = False
-    issue_url: str = ""
-    version: int | None = None
-
-
-class MatchersIn(Schema):
-    matchers: list[MatcherIn] = Field(default_factory=list)
-
-
-class VersionIn(Schema):
-    version: int | None = None
-
-
-class SilenceOut(Schema):
-    id: int
-    state: str
-    matchers: list[MatcherIn]
-    starts_at: datetime
-    ends_at: datetime
-    reason: str
-    author: str
-    until_resolved: bool
-    issue_url: str
-    version: int
-    created_at: datetime
-    updated_at: datetime
-    expired_at: datetime | None
-    last_matched_at: datetime | None
-
-
-class BriefAlert(Schema):
-    id: int
-    title: str
-    state: str
-    occurred_at: datetime | None
-    url: str
-
-
-class PreviewOut(Schema):
-    now: list[BriefAlert]
-    past: list[BriefAlert]
-    days: int
-    looked_at: int
-
-
-@router.get("/silences", response={200: list[SilenceOut], 422: Problem}, summary="Silences, newest first")
-def list_silences(
-    request: HttpRequest, state: str = "", limit: int = Query(200, ge=1, le=1000)
-) -> list[dict[str, Any]]:
-    """`state`: pending, active or expired."""
-    if state not in ("", "pending", "active", "expired"):
-        raise HttpError(422, "state is pending, active or expired.")
-    rows = [_silence_out(row) for row in Silence.objects.order_by("-id")[:5000]]
-    return [row for row in rows if not state or row["state"] == state][:limit]
-
-
-@router.post("/silences", auth=CALLERS, response={201: SilenceOut, **_WRITES}, summary="Silence alerts (admin)")
-def make_silence(request: HttpRequest, body: SilenceIn) -> Status[Any]:
-    """The author is the caller. Start, end, reason and a matcher set that does not match everything are required."""
-    user = require_admin(request)
-    return Status(201, _silence_out(silences.make_silence(_wanted(body), who=user)))
-
-
-@router.post(
-    "/silences/preview", auth=CALLERS, response={200: PreviewOut, **_WRITES}, summary="What matchers would hide (admin)"
-)
-def preview_silence(request: HttpRequest, body: MatchersIn) -> dict[str, Any]:
-    """Alerts that fire now and those of the last 14 days."""
-    require_admin(request)
-    try:
-        matchers = read_matchers([m.dict() for m in body.matchers])
-    except BadMatcher as error:
-        raise HttpError(422, str(error)) from None
-    hidden = hidden_by(matchers)
-    return {
-        "now": [_brief(request, a) for a in hidden.now],
-        "past": [_brief(request, a) for a in hidden.past],
-        "days": hidden.days,
-        "looked_at": hidden.looked_at,
-    }
-
-
-@router.get("/silences/{int:silence_id}", response={200: SilenceOut, **_MISSING}, summary="One silence")
-def one_silence(request: HttpRequest, silence_id: int) -> dict[str, Any]:
-    row = Silence.objects.filter(pk=silence_id).first()
-    if row is None:
-        raise HttpError(404, f"There is no silence {silence_id}.")
-    return _silence_out(row)
-
-
-@router.put(
-    "/silences/{int:silence_id}",
-    auth=CALLERS,
-    response={200: SilenceOut, **_WRITES},
-    summary="Change a silence (admin)",
-)
-def change_silence(request: HttpRequest, silence_id: int, body: SilenceIn) -> dict[str, Any]:
-    """`version` is the one that you read; 409 if somebody changed it meanwhile, or if it is over."""
-    user = require_admin(request)
-    row = Silence.objects.filter(pk=silence_id).first()
-    if row is None:
-        raise HttpError(404, f"There is no silence {silence_id}.")
-    if body.version is None:
-        raise HttpError(422, "Send the version that you read: without it a change of somebody else could be lost.")
-    if body.version != row.version or state_of(row) == "expired":
-        raise HttpError(409, _conflict_words(row, body.version))
-    try:
-        changed = silences.change_silence(
-            silence_id, _wanted(body, earliest=row.starts_at), version=body.version, who=user
-        )
-    except silences.SilenceConflict as error:
-        raise HttpError(409, str(error)) from None
-    return _silence_out(changed)
-
-
-@router.post(
-    "/silences/{int:silence_id}/expire",
-    auth=CALLERS,
-    response={200: SilenceOut, **_WRITES},
-    summary="End a silence now (admin)",
-)
-def expire_silence(request: HttpRequest, silence_id: int, body: VersionIn | None = None) -> dict[str, Any]:
-    """It stays on record. Ending one that is over changes nothing."""
-    user = require_admin(request)
-    try:
-        return _silence_out(
-            silences.expire_silence(silence_id, who=user, version=body.version if body is not None else None)
-        )
-    except Silence.DoesNotExist:
-        raise HttpError(404, f"There is no silence {silence_id}.") from None
-    except silences.SilenceConflict as error:
-        raise HttpError(409, str(error)) from None
-
-
-def _conflict_words(row: Silence, version: int) -> str:
-    if state_of(row) == "expired":
-        return "It is over and can no longer be changed; make a new one like it."
-    return f"Somebody changed it meanwhile: it is at version {row.version}, not {version}. Read it again."
-
-
-def _wanted(body: SilenceIn, *, earliest: datetime | None = None) -> silences.Wanted:
-    try:
-        return silences.check(
-            matchers=[m.dict() for m in body.matchers],
-            starts_at=_aware(body.starts_at),
-            ends_at=_aware(body.ends_at),
-            reason=body.reason,
-            until_resolved=body.until_resolved,
-            issue_url=body.issue_url,
-            earliest=earliest,
-        )
-    except silences.SilenceRefused as error:
-        raise HttpError(422, str(error)) from None
-
-
-def _aware(at: datetime | None) -> datetime | None:
-    """Times without a zone are UTC."""
-    return at.replace(tzinfo=UTC) if at is not None and at.tzinfo is None else at
-
-
-def _silence_out(row: Silence) -> dict[str, Any]:
-    names = (
-        "matchers", "starts_at", "ends_at", "reason", "author", "until_resolved", "issue_url", "version",
-        "created_at", "updated_at", "expired_at", "last_matched_at",
-    )  # fmt: skip
-    return {"id": row.pk, "state": state_of(row), **{name: getattr(row, name) for name in names}}
-
-
-def _brief(request: HttpRequest, alert: Alert) -> dict[str, Any]:
-    return {
-        "id": alert.pk,
-        "title": alert.title,
-        "state": alert.state,
-        "occurred_at": alert.occurred_at,
         "url": request.build_absolute_uri(reverse("alert", args=[alert.pk])),
     }
 

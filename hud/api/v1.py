@@ -16,6 +16,7 @@ from hud.api.flaky import router as flaky_router
 from hud.api.gate import router as gate_router
 from hud.api.results import router as results_router
 from hud.api.rules import router as rules_router
+from hud.api.silences import router as silences_router
 from hud.core.bars import streak_marks
 from hud.core.cell import state_of
 from hud.core.gridview import MOST_PAGES, MOST_PER_PAGE, PER_PAGE, GridView
@@ -32,6 +33,7 @@ api = NinjaAPI(title="HUD", version="1", docs_url=None, openapi_url="/openapi.js
 explain_refusals(api)
 api.add_router("", alerts_router)
 api.add_router("", alert_rules_router)
+api.add_router("", silences_router)
 api.add_router("", results_router)
 api.add_router("", gate_router)
 api.add_router("", failures_router)
