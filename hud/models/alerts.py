@@ -117,6 +117,8 @@ class Alert(models.Model):
     told_changes = models.PositiveIntegerField(default=0)
     told_end = models.BooleanField(default=False)
     told_at = models.DateTimeField(null=True, blank=True)
+    told_since = models.DateTimeField(null=True, blank=True, help_text="When its newest episode was first told.")
+    escalated_episode = models.PositiveIntegerField(default=0, help_text="Newest one that went on to other targets.")
 
     class Meta:
         indexes = [
@@ -255,7 +257,10 @@ class SilenceBreak(models.Model):
 class Target(models.Model):
     """Who is told. The address and its secrets are stored encrypted (`sealed`); `shown` is what pages may show.
 
-    Without `teams` it takes every team's alerts; without `repository` those of all repositories.
+    Without `teams` it takes every team's alerts; without `repository` those of all repositories. `service` names the
+    form that it was made with (hud.clients.notify.presets). `together`: several alerts may go as one message.
+    `group_s`: wait before an alert is told, None: as the setting says. `quiet`: hud.core.alerts.quiet.QuietHours, or
+    empty. `beat_*`: when the alerts that fire were last sent again to a server that forgets, and what went wrong.
     """
 
     class Kind(models.TextChoices):
@@ -263,6 +268,7 @@ class Target(models.Model):
         EMAIL = "email"
         APPRISE = "apprise", "service known to Apprise"
         ALERTMANAGER = "alertmanager", "Prometheus Alertmanager"
+        GITHUB = "github", "GitHub issues"
 
     repository = models.ForeignKey(
         Repository, null=True, blank=True, on_delete=models.CASCADE, related_name="alert_targets"
@@ -272,9 +278,16 @@ class Target(models.Model):
     sealed = models.TextField()
     shown = models.CharField(max_length=300, default="", blank=True)
     teams = ArrayField(models.CharField(max_length=100), default=list, blank=True)
+    service = models.CharField(max_length=20, default="", blank=True)
+    together = models.BooleanField(default=False)
+    group_s = models.PositiveIntegerField(null=True, blank=True)
+    quiet = models.JSONField(default=dict, blank=True)
     enabled = models.BooleanField(default=True)
     version = models.PositiveIntegerField(default=1)
     created_at = models.DateTimeField(auto_now_add=True)
+    beat_at = models.DateTimeField(null=True, blank=True)
+    beat_alerts = models.PositiveIntegerField(default=0)
+    beat_error = models.TextField(default="", blank=True)
 
     class Meta:
         ordering = ["name"]
@@ -284,7 +297,11 @@ class Target(models.Model):
 
 
 class OutboxMessage(models.Model):
-    """One message to one target, written with the change that it tells of. `key` is its idempotency key."""
+    """One message to one target, written with the change that it tells of. `key` is its idempotency key.
+
+    `bundle`: the key under which it was sent together with others; what was tried together is tried together again.
+    `held`: it waits for the end of the target's quiet hours.
+    """
 
     class State(models.TextChoices):
         WAITING = "waiting"
@@ -298,6 +315,8 @@ class OutboxMessage(models.Model):
     kind = models.CharField(max_length=12)
     payload = models.JSONField()
     state = models.CharField(max_length=10, choices=State.choices, default=State.WAITING)
+    bundle = models.CharField(max_length=100, default="", blank=True)
+    held = models.BooleanField(default=False)
     attempts = models.PositiveIntegerField(default=0)
     due_at = models.DateTimeField(default=timezone.now)
     error = models.TextField(default="", blank=True)
@@ -330,3 +349,30 @@ class DeliveryAttempt(models.Model):
     class Meta:
         constraints = [models.UniqueConstraint(fields=["message", "number"], name="delivery_attempt_unique")]
         ordering = ["number"]
+
+
+class AlertIssue(models.Model):
+    """An issue that a target of kind `github` opened. The newest one of a fingerprint is written to.
+
+    `is_open`: as HUD left it. `by_hand`: somebody closed it; nothing more is written to it. `episode` of `alert`: the
+    last one that it was told of. `commented_at`: when a reminder was last written.
+    """
+
+    target = models.ForeignKey(Target, on_delete=models.CASCADE, related_name="issues")
+    fingerprint = models.CharField(max_length=64)
+    alert = models.ForeignKey(Alert, null=True, blank=True, on_delete=models.SET_NULL, related_name="issues")
+    episode = models.PositiveIntegerField(default=1)
+    number = models.PositiveIntegerField()
+    url = models.TextField(default="", blank=True)
+    author = models.CharField(max_length=100, default="", blank=True)
+    is_open = models.BooleanField(default=True)
+    by_hand = models.BooleanField(default=False)
+    commented_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["target", "number"], name="alert_issue_unique")]
+        indexes = [
+            # Serves: which issue is about this cause?
+            models.Index(fields=["target", "fingerprint", "-id"], name="alert_issue_by_cause"),
+        ]
+        ordering = ["id"]

@@ -21,6 +21,9 @@ MOST_PATTERNS = 50
 LONGEST_PATTERN = 500
 
 
+_IDS = ("targets", "escalate_to")
+
+
 @dataclass(frozen=True, slots=True)
 class RuleSpec:
     """An alert rule.
@@ -31,6 +34,8 @@ class RuleSpec:
     `min_jobs`, `max_jobs`: of a mass failure on each commit, of a broken streak in one alert; 0: no bound.
     `stale_s`, `stale_commits`, `queue_s`: limits of the rules by time, 0: not looked at.
     `targets`: ids of the targets that are told, none: all that take this team's alerts.
+    `repeat_s`: reminders come so often, 0: as the setting says. `escalate_s`: after so long without an acknowledgement
+    the targets `escalate_to` are told too, 0: never.
     """
 
     kind: str = BROKEN_STREAK
@@ -51,6 +56,9 @@ class RuleSpec:
     stale_s: int = 0
     stale_commits: int = 0
     queue_s: int = 0
+    repeat_s: int = 0
+    escalate_s: int = 0
+    escalate_to: tuple[int, ...] = ()
 
     def means(self, name: str) -> bool:
         """Tell whether the rule is about the job ("workflow / job")."""
@@ -123,7 +131,7 @@ def read_rule(typed: Mapping[str, Any]) -> TypedRule:
         given = typed.get(f.name, default)
         try:
             read = _read(given, default)
-            values[f.name] = tuple(map(int, read)) if f.name == "targets" else read
+            values[f.name] = tuple(map(int, read)) if f.name in _IDS else read
         except (TypeError, ValueError):
             errors[f.name] = "Not what is asked for here."
             values[f.name] = default
@@ -153,6 +161,7 @@ def _wrong(spec: RuleSpec) -> dict[str, str]:
             errors[name] = f"Choose one of: {', '.join(allowed)}."
     bounds = {"threshold": (1, 100), "resolve_after": (1, 100), "min_jobs": (1, 10_000), "max_jobs": (0, 10_000)}
     bounds |= {"stale_s": (0, 10**8), "stale_commits": (0, 10_000), "queue_s": (0, 10**7)}
+    bounds |= {"repeat_s": (0, 30 * 86_400), "escalate_s": (0, 30 * 86_400)}
     for name, (least, most) in bounds.items():
         if not least <= getattr(spec, name) <= most:
             errors[name] = f"Write a whole number from {least} to {most}."
@@ -164,6 +173,10 @@ def _wrong(spec: RuleSpec) -> dict[str, str]:
         errors["stale_s"] = "Say after how many seconds or commits without a finished run it is stale."
     if spec.kind == QUEUE_TIME and not spec.queue_s:
         errors["queue_s"] = "Say how many seconds in the queue are too many."
+    if spec.escalate_s and not spec.escalate_to:
+        errors["escalate_to"] = "Say which targets are told when nobody acknowledges."
+    if spec.escalate_to and not spec.escalate_s:
+        errors["escalate_s"] = "Say after how long without an acknowledgement these targets are told."
     return errors | _wrong_texts(spec) | _wrong_patterns(spec.jobs)
 
 
