@@ -21,8 +21,9 @@ from hud.core.gridview import GridView
 from hud.core.groups import Group, Rule, group_columns, workflow_to_split
 from hud.core.jobfilter import JobFilter
 from hud.core.jobrules import blocking_columns as listed_columns
+from hud.core.lasting import still_runs, telling_rows
 from hud.core.names import ColumnName, display_names
-from hud.core.viable import RECENT_ROWS, SIGNAL_CHARS, default_blocking
+from hud.core.viable import RECENT_ROWS, default_blocking
 from hud.models import Branch, BranchCommit, ForceMerge, GroupRule, Job, Streak, WorkflowRun
 from hud.queries.jobrules import job_lists
 
@@ -255,10 +256,10 @@ def streaks_of_rows(branch: Branch, rows: Sequence[GridRow], newest: Sequence[Gr
     if rows:
         wanted |= Q(last_bad__gte=rows[-1].position, first_bad__lte=rows[0].position)
     fields = ("job__column", "first_bad", "last_bad", "first_good_after", "length", "changes")
-    recent = [row.cells for row in newest if not SIGNAL_CHARS.isdisjoint(row.cells)][:RECENT_ROWS]
+    recent = telling_rows(row.cells for row in newest)
 
     def lasts(column: int, good_after: int | None) -> bool:
-        return good_after is None and any(cells[column : column + 1].strip(ABSENT) for cells in recent)
+        return good_after is None and still_runs(recent, column)
 
     return tuple(
         StreakSpan(column, first_bad, None if lasts(column, good_after) else last_bad, length, tuple(changes))

@@ -10,7 +10,7 @@ from statistics import median
 from django.db.models import Count, Max, OuterRef, Q, QuerySet, Subquery
 
 from hud.core.cell import FAILING, Detail, State
-from hud.core.lasting import still_runs
+from hud.core.lasting import still_runs, telling_rows
 from hud.models import Branch, BranchCommit, Cell, Job, Repository, Streak
 from hud.queries.evidence import Cause, Mention, causes_by_run, mentions_at
 from hud.queries.grid import NEWEST_ROWS, repository_jobs
@@ -133,7 +133,7 @@ def job_page(branch: Branch, job: Job, page: int = 1, *, failures_only: bool = F
         more_streaks=len(streaks) > MOST_STREAKS,
         counts=_counts(branch, job),
         median_s=median(durations) if durations else None,
-        still_runs=still_runs(_newest_cells(branch), job.column),
+        still_runs=still_runs(telling_rows(_newest_cells(branch)), job.column),
         elsewhere=_elsewhere(branch, job) if not rows and page == 1 else (),
     )
 

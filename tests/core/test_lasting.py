@@ -2,10 +2,15 @@
 
 from hud.core.cell import State
 from hud.core.cellcode import encode
-from hud.core.lasting import still_runs
+from hud.core.lasting import still_runs as runs_on
+from hud.core.lasting import telling_rows
 from hud.core.viable import RECENT_ROWS
 
 RED, SKIPPED, QUEUED = encode(State.FAILURE, verdict="regression"), encode(State.SKIPPED), encode(State.QUEUED)
+
+
+def still_runs(newest: list[str], column: int) -> bool:
+    return runs_on(telling_rows(newest), column)
 
 
 def test_a_job_runs_while_one_of_the_recent_commits_knows_it() -> None:
