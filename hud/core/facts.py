@@ -17,6 +17,7 @@ class CommitFact:
     message: str = ""
     author: str = ""
     author_name: str = ""
+    author_email: str = ""
     authored_at: datetime | None = None
     committed_at: datetime | None = None
     pull_number: int | None = None

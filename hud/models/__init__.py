@@ -19,9 +19,18 @@ from hud.models.audit import AuditEntry
 from hud.models.ci import Cell, Job, Run, Streak, Workflow, WorkflowRun
 from hud.models.failure import Annotation, Failure, Log
 from hud.models.inbox import FollowRequest, InboxItem
+from hud.models.notices import Notice
 from hud.models.repository import Branch, GroupRule, Repository, RepositoryAlias
 from hud.models.results import Test, TestDay, TestReport, TestResult, WaitingReport
 from hud.models.rules import Reclassification, Rule, RuleTrial, RuleVersion, TrialChange
+from hud.models.subscriptions import (
+    AuthorTelling,
+    FollowedBranch,
+    FollowedJob,
+    Mail,
+    MailAttempt,
+    Subscription,
+)
 from hud.models.trunk import BranchCommit, Commit, HeadReport, PullRequest
 from hud.models.verdict import (
     ForceMerge,
@@ -45,6 +54,7 @@ __all__ = [
     "Annotation",
     "ApiToken",
     "AuditEntry",
+    "AuthorTelling",
     "Branch",
     "BranchCommit",
     "Cell",
@@ -52,6 +62,8 @@ __all__ = [
     "DeliveryAttempt",
     "Failure",
     "FollowRequest",
+    "FollowedBranch",
+    "FollowedJob",
     "ForceMerge",
     "GroupRule",
     "HeadReport",
@@ -61,6 +73,9 @@ __all__ = [
     "JudgeRequest",
     "Label",
     "Log",
+    "Mail",
+    "MailAttempt",
+    "Notice",
     "OutboxMessage",
     "PostedReport",
     "PullRequest",
@@ -75,6 +90,7 @@ __all__ = [
     "Silence",
     "SilenceBreak",
     "Streak",
+    "Subscription",
     "Target",
     "Test",
     "TestDay",

@@ -21,6 +21,7 @@ class Commit(models.Model):
     message = models.TextField(default="", blank=True)
     author = models.CharField(max_length=255, default="", blank=True)
     author_name = models.CharField(max_length=255, default="", blank=True)
+    author_email = models.CharField(max_length=320, default="", blank=True, help_text="Shown nowhere; for mail alone.")
     authored_at = models.DateTimeField(null=True, blank=True)
     committed_at = models.DateTimeField(null=True, blank=True)
     pull_number = models.PositiveIntegerField(null=True, blank=True)

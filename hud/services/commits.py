@@ -19,6 +19,7 @@ _FIELDS = [
     "message",
     "author",
     "author_name",
+    "author_email",
     "authored_at",
     "committed_at",
     "pull_number",
@@ -90,6 +91,7 @@ def _join_commit(commit: Commit, fact: CommitFact) -> None:
     commit.pull_number = max(commit.pull_number or 0, fact.pull_number or 0) or None
     commit.author = join_text(commit.author, fact.author)
     commit.author_name = join_text(commit.author_name, fact.author_name)
+    commit.author_email = join_text(commit.author_email, fact.author_email)
     commit.guessed_parent = join_text(commit.guessed_parent, fact.guessed_parent)
     commit.files = join_list(commit.files, fact.files)
 
