@@ -181,6 +181,20 @@ class AlertSpan(models.Model):
         ]
 
 
+class EvaluationRequest(models.Model):
+    """A branch whose alerts are to be evaluated again over all its rows: trying to failed, or what rules count changed.
+
+    It goes with the evaluation that succeeds. `error`: why the last try failed, "" if none did yet.
+    """
+
+    branch = models.OneToOneField(Branch, on_delete=models.CASCADE, related_name="evaluation_request")
+    why = models.CharField(max_length=200)
+    attempts = models.PositiveIntegerField(default=0, help_text="Failed tries.")
+    error = models.TextField(default="", blank=True)
+    requested_at = models.DateTimeField(default=timezone.now)
+    due_at = models.DateTimeField(default=timezone.now)
+
+
 class AlertEvent(_Final):
     """One line of an alert's timeline. The database itself refuses to change or delete it."""
 
