@@ -24,10 +24,10 @@ def main(arguments: list[str]) -> int:
         answers = verdicts_of(json.loads(_read(source)))
     except OSError as error:
         return _refuse(source, error.strerror or str(error))
-    except (UnicodeDecodeError, json.JSONDecodeError, RecursionError) as error:
-        return _refuse(source, f"not JSON: {error}")
     except ScenarioError as error:
         return _refuse(source, str(error))
+    except (ValueError, RecursionError) as error:  # also undecodable bytes, and a number of thousands of digits
+        return _refuse(source, f"not JSON: {error}")
     for answer in answers:
         sys.stdout.write(json.dumps(answer) + "\n")
     return 0

@@ -12,10 +12,11 @@ from dataclasses import replace
 from classifier.verdict import jobs
 from classifier.verdict.evidence import Evidence, Finding
 from classifier.verdict.failure import Failure
-from classifier.verdict.mass import mass_failure_of
+from classifier.verdict.mass import MASS_WORDS, mass_failure_of
 from classifier.verdict.model import (
     EXCUSES,
     FAILED_CONCLUSIONS,
+    PASSED_CONCLUSIONS,
     PENDING_CONCLUSIONS,
     STOPPED_CONCLUSIONS,
     Action,
@@ -23,6 +24,7 @@ from classifier.verdict.model import (
     Run,
     Scenario,
     Verdict,
+    unique_runs,
 )
 from classifier.verdict.sameness import is_covered
 from classifier.verdict.timeline import Timeline
@@ -57,7 +59,8 @@ class _Decision:
         self.run = scenario.run
         self.kinds = kinds
         self.unstable = frozenset(jobs.family_of(name) for name in scenario.declared.unstable_jobs)
-        self.attempts = [one for one in scenario.same_commit if one.id != self.run.id and self._is_attempt(one)]
+        others = unique_runs(scenario.same_commit, prefer_red=True)
+        self.attempts = [one for one in others if one.id != self.run.id and self._is_attempt(one)]
         self.passed = [one for one in self.attempts if one.is_green]
 
     def _is_attempt(self, other: Run) -> bool:
@@ -92,7 +95,11 @@ class _Decision:
             return self._cancelled("The run was stopped before it gave a result.")
         if conclusion in PENDING_CONCLUSIONS:
             return Verdict("unknown", self._switched_off() is None, "wait", "The run has not ended yet.", 1.0)
-        return Verdict("unknown", False, "ignore", f"The run did not fail, it ended as {conclusion[:40]}.", 1.0)
+        if conclusion in PASSED_CONCLUSIONS:
+            return Verdict("unknown", False, "ignore", f"The run did not fail, it ended as {conclusion}.", 1.0)
+        # A word that GitHub may add some day, or another system's: not known to be harmless.
+        blocks = self._switched_off() is None
+        return Verdict("unknown", blocks, "look", f"Nobody knows what it means to end as {conclusion[:40]!r}.", 0.5)
 
     def _switched_off(self) -> Verdict | None:
         family = jobs.family_of(self.run.job)
@@ -139,15 +146,17 @@ class _Decision:
         if not primary.is_infra:
             return None
         reason = f"Infrastructure failed ({_what(primary)}), the code was not tested to the end."
-        mass = mass_failure_of(self.run, self.scenario.same_change, self.scenario.settings)
+        around = (*self.scenario.same_change, *self.scenario.same_minutes)
+        mass = mass_failure_of(self.run, around, self.scenario.settings)
         if mass is not None:
             others = tuple(one for one in mass.runs if one != self.run.id)
-            return self._say(
-                "infra", f"{reason} {len(mass.jobs)} jobs failed of infrastructure in the same minutes.", 0.97, others
-            )
+            return self._say("infra", f"{reason} {MASS_WORDS}{self._passed_words()}", 0.97, others)
         if self.passed:
-            return self._say("infra", f"{reason} Another attempt passed.", 0.95, self._passed_ids())
+            return self._say("infra", f"{reason}{self._passed_words()}", 0.95, self._passed_ids())
         return self._say("infra", f"{reason} It blocks until a rerun gives a signal.", 0.9)
+
+    def _passed_words(self) -> str:
+        return " Another attempt passed." if self.passed else ""
 
     # Answers that look around
 

@@ -14,7 +14,7 @@ from datetime import datetime, timedelta
 from classifier.verdict import jobs
 from classifier.verdict.chances import wilson_lower_bound
 from classifier.verdict.failure import Failure, is_bare
-from classifier.verdict.model import Label, Run, Scenario
+from classifier.verdict.model import Label, Run, Scenario, unique_runs
 from classifier.verdict.sameness import has_same_failures, is_covered
 from classifier.verdict.timeline import RED_STATES, State, Timeline, TrunkCommit, author_key, says_something
 
@@ -171,6 +171,9 @@ class Evidence:
         """Enough other authors among the commits inside the window, for the age of the base."""
         mine = author_key(self.scenario.run)
         authors: set[str] = set()
+        if self.scenario.run.change is None:
+            self.notes["nobody knows which change this is, so it may be its own landing"] += 1
+            return False
         for commit in red:
             if commit.changes & self.own_changes:
                 continue
@@ -227,7 +230,8 @@ class Evidence:
         """Other people's unrelated changes failed in exactly these ways, in the same job."""
         if not failures or any(is_bare(failure) for failure in failures):
             return None
-        found = [run for run in self.scenario.elsewhere if self._is_look_alike(run, failures, explained_tests)]
+        runs = unique_runs(self.scenario.elsewhere, prefer_red=False)
+        found = [run for run in runs if self._is_look_alike(run, failures, explained_tests)]
         authors = {author for author in (author_key(run) for run in found) if author}
         if not self._are_enough(authors):
             return None
@@ -257,7 +261,7 @@ class Evidence:
 
     def _is_look_alike(self, run: Run, failures: Sequence[Failure], explained_tests: frozenset[str]) -> bool:
         mine = self.scenario.run
-        if not run.is_red or not jobs.is_same_job(run.job, mine.job) or run.commit == mine.commit:
+        if not run.is_red or not jobs.is_same_job(run.job, mine.job) or run.commit == mine.commit or run.id == mine.id:
             return False
         if not has_same_failures(failures, explained_tests, run):
             if says_something(run):

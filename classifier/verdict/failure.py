@@ -12,16 +12,32 @@ from classifier.signatures import signature_of
 
 # Lines that stand in many different failures, whatever rule found them and even where nobody flagged them as generic.
 _GENERIC = re2.compile(
-    r"(?i)^(?:\S*##\[error\])?\s*(?:error:\s*)?(?:"
-    r"(?:the )?process (?:completed|exited|failed)(?: with)? exit code -?\d+"
-    r"|(?:command |script )?(?:exited|failed|returned) with (?:a )?(?:exit )?(?:code|status) -?\d+"
-    r"|exit (?:code|status):? -?\d+"
+    r"(?i)^(?:\S*##\[error\])?\s*(?:(?:npm err!|error|fatal|failure|elifecycle):?\s+)*(?:"
+    r"(?:the )?process (?:'[^']*' |\"[^\"]*\" )?(?:completed|exited|failed)(?: with)?:?"
+    r" (?:an? )?exit (?:code|status) '?-?\d+'?"
+    r"|(?:[\w./-]+ )?(?:command|script|step|shell|bash|cmd|powershell|pwsh|recipe|task|job|build|program)"
+    r"(?: ['\"`][^'\"`]*['\"`])?:? "
+    r"(?:was )?(?:exited|failed|returned|terminated|completed)(?::| with)?(?: an?)?(?: non-?zero)?"
+    r"(?: exit)?(?: with)? (?:code|status)(?: '?-?\d+'?)?(?:[:,].*)?"
+    r"|(?:exited|failed) with (?:an? )?(?:exit )?(?:code|status)(?: exit status)? '?-?\d+'?"
+    r"|exit(?:ed)?(?: with)? (?:code|status):? -?\d+|exit -?\d+"
+    r"|failed to run script step:? .*|executing the custom container implementation failed\b.*"
+    r"|code elifecycle|lifecycle script .* failed.*"
     r"|make(?:\[\d+\])?: \*\*\* .*error \d+"
-    r"|=+ ?(?:failures|errors) ?=+"
-    r"|build failed|tests? failed|failed|error"
+    r"|ninja: build stopped\b.*"
+    r"|=+ ?(?:failures|errors|short test summary info) ?=+"
+    r"|traceback \(most recent call last\):"
+    r"|failed \((?:failures|errors|skipped|expected failures|unexpected successes)=.*"
+    r"|=*\s*(?:\d+ (?:failed|passed|errors?|skipped|deselected|warnings?|xfailed|xpassed|rerun)(?:, )?)+(?: in .*)?"
+    r"|build failed(?: in [\d.:hms ]+| with an exception|: exit .*)?"
+    r"|(?:some |the )?(?:tests?|checks?|steps?|jobs?|scripts?|commands?|builds?)"
+    r" (?:have |has |did |were )?fail(?:ed|ing)?"
+    r"(?:\.? +see .*|:? ?exit code -?\d+)?"
+    r"|there (?:were|are) (?:failing tests|test failures)\b.*"
+    r"|fail(?:ed|ures?)?|errors?|aborted?|unknown error|internal error|non-?zero exit code"
     r"|the (?:operation|run) was cancell?ed"
     r"|the (?:action|job) .*(?:has timed out after|exceeded the maximum execution time).*"
-    r")\.?\s*$"
+    r")[.!]?\s*$"
 )
 
 # A crash or a hang that names no place: enough to say that the code broke, too little to be the same as another one.
@@ -29,6 +45,13 @@ _BARE = re2.compile(
     r"(?i)^(?:fatal )?(?:segmentation fault|bus error|aborted|killed|illegal instruction|floating point exception"
     r"|(?:received )?(?:signal:? )?sig[a-z]{3,6}|timed? ?out|timeout|core dumped)(?: \(core dumped\))?\.?$"
 )
+
+
+_VAGUE = re2.compile(
+    r"(?i)^(?:fatal |uncaught )?(?:assertion ?(?:failed|error)|exception|runtime ?error|panic(?:ked)?)[:.!]?$"
+)
+
+_LONGEST_GENERIC = 500
 
 
 @dataclass(frozen=True)
@@ -56,28 +79,41 @@ class Failure:
         return self.category.startswith("infra_")
 
 
+# A wrapper that at least names its command: enough for the same red on the base, too little for one elsewhere.
+_WRAPPER = re2.compile(r"(?i)returned non-?zero exit (?:status|code)|exited with (?:non-?zero )?(?:code|status)")
+
+
 def is_generic(failure: Failure) -> bool:
-    """No evidence of anything: flagged so, or a line that wraps every failure."""
+    """No evidence of anything: flagged so, or a line that wraps every failure, whatever part of it was captured."""
     if failure.generic or failure.category == "cancelled":
         return True
     said = failure.captures or ((failure.line,) if failure.line else ())
     if not said:
         return not failure.tests
-    return all(_GENERIC.match(text.strip()) for text in said)
+    line = failure.line.strip()[:_LONGEST_GENERIC]
+    wraps = bool(line) and _is_wrapper(line)
+    return all(_is_wrapper(text) or (wraps and text.strip() in line) for text in said)
+
+
+def _is_wrapper(text: str) -> bool:
+    return len(text) <= _LONGEST_GENERIC and bool(_GENERIC.match(text.strip()))
 
 
 def is_bare(failure: Failure) -> bool:
-    """A crash or a hang without a place: it may be new here, but it is no look-alike of another one."""
-    if failure.tests or failure.category not in ("crash", "timeout"):
+    """A crash, a hang or a failed command without a place: it may be new here, but it is no look-alike of another."""
+    if failure.tests:
         return False
-    return all(_BARE.match(text.strip()) for text in failure.captures or (failure.line,))
+    said = failure.captures or (failure.line,)
+    if failure.category in ("crash", "timeout") and all(_BARE.match(text.strip()) for text in said):
+        return True
+    return all(_WRAPPER.search(text) or _VAGUE.match(text.strip()) for text in said)
 
 
 def causes_of(failures: Sequence[Failure]) -> tuple[Failure, ...]:
     """The failures that have to be explained, primary first, each with one test at most.
 
-    Generic lines say nothing. Infrastructure beside a real failure is noise, and so is a line of unknown category under
-    a primary of a known one; where infrastructure is the primary, it alone is the cause.
+    Generic lines say nothing. Infrastructure beside a real failure is noise, and so is GitHub's error line of unknown
+    category under a primary; where infrastructure is the primary, it alone is the cause.
     """
     told = [failure for failure in failures if not is_generic(failure)]
     if not told:
@@ -87,10 +123,15 @@ def causes_of(failures: Sequence[Failure]) -> tuple[Failure, ...]:
         return (primary,)
     real = [
         primary,
-        *(other for other in told[1:] if not other.is_infra and (other.category != "unknown" or other.tests)),
+        *(other for other in told[1:] if not other.is_infra and not _is_echo(other)),
     ]
     single = {failure.tests[0] for failure in real if len(failure.tests) == 1}
     return tuple(dict.fromkeys(one for failure in real for one in _one_by_one(failure, single)))
+
+
+def _is_echo(failure: Failure) -> bool:
+    """A line by which the runner repeats that something above it failed."""
+    return failure.category == "unknown" and not failure.tests and failure.line.lstrip().startswith("##[error]")
 
 
 def _one_by_one(failure: Failure, single: set[str]) -> list[Failure]:

@@ -9,6 +9,9 @@ from datetime import datetime, timedelta
 from classifier.verdict import jobs
 from classifier.verdict.model import Run, Settings
 
+MASS_WORDS = "It is part of a mass failure: many jobs failed of infrastructure in the same minutes."
+"""What a verdict says of it. Without a number, so that it stays true while more jobs fail."""
+
 
 @dataclass(frozen=True)
 class MassFailure:

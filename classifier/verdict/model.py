@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import cached_property
@@ -9,7 +11,7 @@ from typing import Any, Literal
 
 from classifier.verdict.failure import Failure, causes_of
 
-ENGINE_VERSION = 1
+ENGINE_VERSION = 2
 """Raised when the same evidence would give another verdict."""
 
 Label = Literal["regression", "broken_trunk", "flaky", "infra", "unstable", "cancelled", "unknown"]
@@ -20,6 +22,7 @@ EXCUSES: frozenset[str] = frozenset({"broken_trunk", "flaky"})
 
 FAILED_CONCLUSIONS = frozenset({"failure", "timed_out", "startup_failure"})
 STOPPED_CONCLUSIONS = frozenset({"cancelled", "stale"})
+PASSED_CONCLUSIONS = frozenset({"success", "skipped", "neutral"})
 PENDING_CONCLUSIONS = frozenset({"", "queued", "waiting", "requested", "pending", "in_progress", "action_required"})
 
 
@@ -74,6 +77,24 @@ class Run:
         return self.pushed_at or self.completed_at
 
 
+def unique_runs(runs: Iterable[Run], *, prefer_red: bool) -> list[Run]:
+    """Each run once. Of two words on one run the later counts; of two with one time the one that excuses less:
+
+    where a red would excuse the green one, where a pass would excuse (`prefer_red`) the red one.
+    """
+    best: dict[str, Run] = {}
+    for one in runs:
+        known = best.get(one.id)
+        if known is None or (known != one and _weight(one, prefer_red) > _weight(known, prefer_red)):
+            best[one.id] = one
+    return list(best.values())
+
+
+def _weight(run: Run, prefer_red: bool) -> tuple[float, bool, str]:
+    ended = run.completed_at.timestamp() if run.completed_at else -math.inf
+    return ended, run.is_red == prefer_red, repr(run)
+
+
 @dataclass(frozen=True)
 class Base:
     """The merge base of a pull request, or the parent of a commit on trunk. `runs` may hold sibling configurations."""
@@ -124,6 +145,7 @@ class Scenario:
     """A failed run with all evidence gathered for it. The lists are in no order, and a run may stand in two of them.
 
     `related_changes` are changes that share code with this one (a stack, a cherry-pick): no alibi either.
+    `same_minutes` are runs of whatever job and change that ended about when this one did: only to see mass failures.
     """
 
     run: Run
@@ -136,6 +158,7 @@ class Scenario:
     settings: Settings = field(default_factory=Settings)
     flip_rates: tuple[FlipRate, ...] = ()
     related_changes: tuple[str, ...] = ()
+    same_minutes: tuple[Run, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
+from collections.abc import Set as AbstractSet
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any, TypeVar
 
@@ -24,7 +26,7 @@ def scenario_from(data: object) -> Scenario:
     if fields.get("run") is None:
         raise ScenarioError("run is missing")
     base = fields.get("base")
-    return Scenario(
+    read = Scenario(
         run=_run(fields["run"], "run"),
         base=None if base is None else _base(base),
         same_commit=_list(fields, "same_commit", "same_commit", _run),
@@ -34,14 +36,47 @@ def scenario_from(data: object) -> Scenario:
         declared=_declared(_mapping(fields.get("declared") or {}, "declared")),
         settings=_settings(_mapping(fields.get("settings") or {}, "settings")),
         flip_rates=_list(fields, "flip_rates", "flip_rates", _flip_rate),
-        related_changes=_list(fields, "related_changes", "related_changes", _text_at),
+        related_changes=_list(fields, "related_changes", "related_changes", _change_at),
+        same_minutes=_list(fields, "same_minutes", "same_minutes", _run),
     )
+    return _with_captured_tests(read)
+
+
+def _with_captured_tests(scenario: Scenario) -> Scenario:
+    """Fill in the failing test where a failure only captured what another one of the scenario names as its test: the
+    same failure is written with `tests` and without."""
+    lists = (scenario.same_commit, scenario.trunk, scenario.elsewhere, scenario.same_change)
+    at_base = scenario.base.runs if scenario.base else ()
+    runs = (scenario.run, *at_base, *(one for runs in lists for one in runs))
+    known = {test for one in runs for failure in one.known_failures for test in failure.tests}
+    if not known:
+        return scenario
+    filled = [tuple(_filled(one, known) for one in runs) for runs in lists]
+    return replace(
+        scenario,
+        run=_filled(scenario.run, known),
+        base=replace(scenario.base, runs=tuple(_filled(one, known) for one in at_base)) if scenario.base else None,
+        same_commit=filled[0],
+        trunk=filled[1],
+        elsewhere=filled[2],
+        same_change=filled[3],
+    )
+
+
+def _filled(run: Run, known: AbstractSet[str]) -> Run:
+    if all(failure.tests or known.isdisjoint(failure.captures) for failure in run.known_failures):
+        return run
+    told = [
+        failure if failure.tests else replace(failure, tests=tuple(text for text in failure.captures if text in known))
+        for failure in run.known_failures
+    ]
+    return replace(run, failures=tuple(told))
 
 
 def _run(data: object, at: str) -> Run:
     fields = _mapping(data, at)
     failures = None if fields.get("failures") is None else _list(fields, "failures", f"{at}.failures", _failure)
-    conclusion = _optional_text(fields, "conclusion", at) or ""
+    conclusion = (_optional_text(fields, "conclusion", at) or "").strip().lower()  # GitHub's GraphQL writes FAILURE
     if failures is None and conclusion == "success":
         failures = ()
     return Run(
@@ -49,7 +84,7 @@ def _run(data: object, at: str) -> Run:
         job=_name(fields, "job", at),
         conclusion=conclusion,
         commit=_optional_text(fields, "commit", at) or "",
-        change=_optional_text(fields, "change", at),
+        change=(_optional_text(fields, "change", at) or "").strip().lower() or None,
         author=_optional_text(fields, "author", at),
         pushed_at=_time(fields, "pushed_at", at),
         completed_at=_time(fields, "completed_at", at),
@@ -63,7 +98,7 @@ def _failure(data: object, at: str) -> Failure:
     fields = _mapping(data, at)
     return Failure(
         rule=_optional_text(fields, "rule", at) or "",
-        category=_optional_text(fields, "category", at) or "unknown",
+        category=(_optional_text(fields, "category", at) or "unknown").strip().lower(),
         captures=_list(fields, "captures", f"{at}.captures", _text_at),
         signature=_optional_text(fields, "signature", at) or None,
         generic=_flag(fields, "generic", at) or False,
@@ -130,6 +165,10 @@ def _text_at(value: object, at: str) -> str:
     return value
 
 
+def _change_at(value: object, at: str) -> str:
+    return _text_at(value, at).strip().lower()
+
+
 def _name(fields: Mapping[str, Any], name: str, at: str) -> str:
     """Text that must be there; a whole number is taken as text (ids)."""
     value = fields.get(name)
@@ -163,7 +202,10 @@ def _number(fields: Mapping[str, Any], name: str, at: str, usual: float | None =
 
 
 def _time(fields: Mapping[str, Any], name: str, at: str) -> datetime | None:
-    """ISO 8601; a time without a zone is UTC."""
+    """ISO 8601, or seconds since 1970 as push events have them; a time without a zone is UTC."""
+    seconds = fields.get(name)
+    if isinstance(seconds, int | float) and not isinstance(seconds, bool):
+        return _moment(seconds, f"{at}.{name}")
     text = _optional_text(fields, name, at)
     if not text:
         return None
@@ -175,6 +217,13 @@ def _time(fields: Mapping[str, Any], name: str, at: str) -> datetime | None:
         return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
     except OverflowError as error:
         raise ScenarioError(f"{at}.{name} is out of range: {text[:40]!r}") from error
+
+
+def _moment(seconds: float, at: str) -> datetime:
+    try:
+        return datetime.fromtimestamp(seconds, UTC)
+    except (ValueError, OverflowError, OSError) as error:
+        raise ScenarioError(f"{at} is out of range: {str(seconds)[:40]}") from error
 
 
 def _kind(value: object) -> str:

@@ -9,7 +9,7 @@ from typing import Literal
 
 from classifier.verdict import jobs
 from classifier.verdict.failure import Failure
-from classifier.verdict.model import Run, Scenario
+from classifier.verdict.model import Run, Scenario, unique_runs
 from classifier.verdict.sameness import is_covered
 
 State = Literal["same", "sibling", "flip", "green", "other", "none"]
@@ -69,8 +69,12 @@ def says_something(run: Run) -> bool:
 
 
 def author_key(run: Run) -> str | None:
-    """People are compared without regard to case and outer spaces; None where the author is not known."""
-    return (run.author or "").strip().casefold() or None
+    """People are compared without regard to case, outer spaces and @; None where the author is not known.
+
+    `ghost` is GitHub's name for whoever has deleted the account.
+    """
+    key = (run.author or "").strip().removeprefix("@").casefold()
+    return key if key not in ("", "ghost") else None
 
 
 def _passed_too(run: Run, others: Iterable[Run]) -> bool:
@@ -135,9 +139,10 @@ class Timeline:
 
 def _by_commit(scenario: Scenario, base_sha: str | None) -> dict[str, list[Run]]:
     """The runs of base and trunk, each once, without those of the run's own commit. The base is there in any case."""
-    at_base = {one.id: one for one in scenario.base.runs} if scenario.base else {}
+    at_base = {one.id for one in scenario.base.runs} if scenario.base else set()
+    runs = (*scenario.trunk, *(scenario.base.runs if scenario.base else ()))
     commits: dict[str, list[Run]] = {base_sha: []} if base_sha else {}
-    for one in ({one.id: one for one in scenario.trunk} | at_base).values():
+    for one in unique_runs(runs, prefer_red=False):
         commit = one.commit or (base_sha if one.id in at_base else None) or f"of run {one.id}"
         if commit != scenario.run.commit:
             commits.setdefault(commit, []).append(one)

@@ -97,5 +97,5 @@ def test_the_file_of_own_scenarios_is_up_to_date() -> None:
 
 
 def _runs(scenario: dict[str, Any]) -> list[dict[str, Any]]:
-    lists = [scenario.get(name) or [] for name in ("same_commit", "trunk", "elsewhere", "same_change")]
-    return [*(scenario["base"] or {}).get("runs", []), *(run for runs in lists for run in runs)]
+    lists = [scenario.get(name) or [] for name in ("same_commit", "trunk", "elsewhere", "same_change", "same_minutes")]
+    return [*(scenario.get("base") or {}).get("runs", []), *(run for runs in lists for run in runs)]

@@ -1,0 +1,198 @@
+"""What other changes say, and what people declared."""
+
+from tests.classifier.verdict import scene as s
+from tests.classifier.verdict.case import FIX, IGNORE, RERUN, Case, cases_of, expect
+
+CASES: list[Case] = []
+case = cases_of(CASES)
+
+OTHER_TEST = "tests/test_wal.py::test_torn_page"
+DAY = 24.0
+
+
+# Look-alikes elsewhere
+
+
+def _alike(days: float, *authors: str, here: str | None = None) -> s.Json:
+    judged = s.mine([s.failed()], **({"job": here} if here else {}))
+    aged = s.base(s.on_base(hours=-days * DAY, job=judged["job"]), hours=-days * DAY)
+    elsewhere = [s.run(judged["job"], [s.failed()], hours=-1 - n, author=who) for n, who in enumerate(authors)]
+    return s.scene(judged, aged, elsewhere=elsewhere)
+
+
+@case("look-alikes", RERUN)
+def one_other_author_on_a_fresh_base() -> s.Json:
+    """A day old: one is enough."""
+    return _alike(1, "bo")
+
+
+@case("look-alikes", RERUN)
+def one_other_author_on_a_base_of_exactly_three_days() -> s.Json:
+    """Not older than three days."""
+    return _alike(3, "bo")
+
+
+@case("look-alikes", FIX)
+def one_other_author_on_a_base_a_minute_older_than_three_days() -> s.Json:
+    """Older than three days: it takes two."""
+    return _alike(3 + 1 / 1440, "bo")
+
+
+@case("look-alikes", RERUN)
+def two_other_authors_on_a_base_of_exactly_seven_days() -> s.Json:
+    """Not older than seven days."""
+    return _alike(7, "bo", "cy")
+
+
+@case("look-alikes", FIX)
+def two_other_authors_on_a_base_a_minute_older_than_seven_days() -> s.Json:
+    """Older than seven days: no number will do."""
+    return _alike(7 + 1 / 1440, "bo", "cy", "dee")
+
+
+@case("look-alikes", FIX)
+def one_author_twice_is_one_author() -> s.Json:
+    """Five days old; the name is spelled in two ways."""
+    return _alike(5, "bo", "Bo ")
+
+
+@case("look-alikes", RERUN)
+def a_look_alike_in_another_shard_counts() -> s.Json:
+    """Shards are renumbered; the test is the same."""
+    return s.scene(s.mine([s.failed()]), elsewhere=[s.run(s.shard(4, 6), [s.failed()], hours=-2, author="bo")])
+
+
+@case("look-alikes", FIX)
+def a_look_alike_in_another_job_does_not_count() -> s.Json:
+    """The same test, in a job of another platform."""
+    job = "pull / windows / test (default, 2, 4, w.large)"
+    return s.scene(s.mine([s.failed()]), elsewhere=[s.run(job, [s.failed()], hours=-2, author="bo")])
+
+
+@case("look-alikes", FIX)
+def a_look_alike_of_the_same_change_by_another_person_does_not_count() -> s.Json:
+    """A colleague pushed to the same pull request."""
+    return s.scene(s.mine([s.failed()]), elsewhere=[s.run(failures=[s.failed()], hours=-2, author="bo", change="pr/7")])
+
+
+@case("look-alikes", FIX)
+def a_look_alike_with_more_failing_tests_is_another_failure() -> s.Json:
+    """Elsewhere a whole file of tests is broken."""
+    more = s.run(failures=[s.failed(), s.failed(OTHER_TEST)], hours=-2, author="bo")
+    return s.scene(s.mine([s.failed()]), elsewhere=[more])
+
+
+@case("look-alikes", FIX)
+def a_look_alike_with_one_of_two_tests_is_another_failure() -> s.Json:
+    """Each half is known elsewhere, the whole is not."""
+    one, other = s.failed(), s.failed(OTHER_TEST)
+    halves = [s.run(failures=[half], hours=-2, author="bo") for half in (one, other)]
+    return s.scene(s.mine([one, other]), elsewhere=halves)
+
+
+@case("look-alikes", FIX)
+def a_look_alike_from_months_ago_is_none() -> s.Json:
+    """Long since repaired."""
+    return s.scene(s.mine([s.failed()]), elsewhere=[s.run(failures=[s.failed()], hours=-90 * DAY, author="bo")])
+
+
+@case("look-alikes", FIX)
+def a_look_alike_of_unknown_author_or_change_is_none() -> s.Json:
+    """Nobody knows whose it is."""
+    unknown = [s.run(failures=[s.failed()], hours=-2) | {key: None} for key in ("author", "change", "pushed_at")]
+    unknown[2]["completed_at"] = None
+    return s.scene(s.mine([s.failed()]), elsewhere=unknown)
+
+
+@case("look-alikes", FIX)
+def a_look_alike_that_passed_or_was_stopped_is_none() -> s.Json:
+    """It has to have failed."""
+    runs = [s.run(failures=[s.failed()], hours=-2, author="bo", conclusion=end) for end in ("cancelled", "skipped")]
+    return s.scene(s.mine([s.failed()]), elsewhere=runs)
+
+
+@case("look-alikes", FIX)
+def a_look_alike_that_came_after_the_landing_may_have_it_inside() -> s.Json:
+    """This change landed and broke trunk; pull requests based on it fail alike."""
+    landing = s.run(failures=[s.failed()], hours=-20, change="pr/7", author="ada")
+    return s.scene(
+        s.mine([s.failed()]),
+        trunk=[landing, s.run(hours=-15, author="cy")],
+        elsewhere=[s.run(failures=[s.failed()], hours=-16, author="bo")],
+    )
+
+
+@case("look-alikes", RERUN)
+def a_look_alike_from_after_the_push_counts() -> s.Json:
+    """Evidence is looked for before and after."""
+    return s.scene(s.mine([s.failed()]), elsewhere=[s.run(failures=[s.failed()], hours=5, author="bo")])
+
+
+@case("look-alikes", FIX)
+def a_stacked_change_is_no_look_alike() -> s.Json:
+    """A colleague's change on top of this one."""
+    return s.scene(
+        s.mine([s.failed()]),
+        elsewhere=[s.run(failures=[s.failed()], hours=2, author="bo", change="pr/8")],
+        related_changes=["pr/8"],
+    )
+
+
+# Declarations, and tests known to flip
+
+
+@case("declared", IGNORE)
+def an_unstable_job_is_unstable_in_any_shard() -> s.Json:
+    """Declared without shard and runner."""
+    return s.scene(s.mine([s.failed()]), declared={"unstable_jobs": ["pull / linux-noble / test (default)"]})
+
+
+@case("declared", FIX)
+def a_part_of_a_jobs_name_declares_nothing() -> s.Json:
+    """The declaration names another configuration whose name is a part of this one's."""
+    return s.scene(s.mine([s.failed()]), declared={"unstable_jobs": ["pull / linux-noble / test", "linux-noble"]})
+
+
+@case("declared", IGNORE)
+def a_job_that_a_label_switched_off_is_ignored() -> s.Json:
+    """A person put the label on."""
+    return s.scene(s.mine([s.lint_finding()], job=s.LINT), declared={"suppressed_by_labels": [s.LINT]})
+
+
+@case("declared", FIX)
+def a_declared_test_is_not_declared_by_its_prefix() -> s.Json:
+    """`test_spill` is declared, `test_spill_twice` fails."""
+    return s.scene(
+        s.mine([s.failed("tests/test_join.py::test_spill_twice")]),
+        declared={"known_flaky_tests": ["tests/test_join.py::test_spill"]},
+    )
+
+
+@case("declared", FIX)
+def a_declared_test_beside_another_excuses_only_itself() -> s.Json:
+    """Both are in one list of failing tests."""
+    both = s.failed(tests=["tests/test_join.py::test_spill", OTHER_TEST])
+    return s.scene(s.mine([both]), declared={"known_flaky_tests": ["tests/test_join.py::test_spill"]})
+
+
+@case("declared", RERUN)
+def a_test_known_to_flip_is_flaky() -> s.Json:
+    """Nine of four hundred commits gave both results."""
+    return s.scene(
+        s.mine([s.failed()]), flip_rates=[{"test": "tests/test_join.py::test_spill", "flips": 9, "samples": 400}]
+    )
+
+
+@case("declared", FIX)
+def a_test_that_flipped_once_is_not_known_to_flip() -> s.Json:
+    """One of three: too few to tell."""
+    return s.scene(
+        s.mine([s.failed()]), flip_rates=[{"test": "tests/test_join.py::test_spill", "flips": 1, "samples": 3}]
+    )
+
+
+@case("declared", expect("cancelled", False, "ignore"))
+def an_unstable_job_that_was_stopped_blocks_nothing() -> s.Json:
+    """Switched off is switched off, in any state."""
+    judged = s.mine([s.stopped()], conclusion="cancelled")
+    return s.scene(judged, declared={"unstable_jobs": ["pull / linux-noble / test (default)"]})

@@ -1,0 +1,165 @@
+"""What the run itself and its other attempts say: reruns, infrastructure, no evidence, a stop."""
+
+from tests.classifier.verdict import scene as s
+from tests.classifier.verdict.case import FIX, INFRA, LOOK, Case, cases_of, expect
+
+CASES: list[Case] = []
+case = cases_of(CASES)
+
+SETTLED_INFRA = expect("infra", False, ["rerun", "ignore"])
+PASSED = expect("flaky", False, ["rerun", "ignore"])
+OTHER_TEST = "tests/test_wal.py::test_torn_page"
+
+
+# Reruns of the same commit
+
+
+@case("reruns", PASSED)
+def a_test_that_passed_on_a_rerun_is_flaky() -> s.Json:
+    """The same code passed, one attempt later."""
+    return s.scene(s.mine([s.failed()]), same_commit=[s.attempt()])
+
+
+@case("reruns", PASSED)
+def a_rerun_on_a_moved_runner_is_the_same_job() -> s.Json:
+    """The rerun went to another fleet: the marks of it are no part of the name."""
+    moved = "pull / linux-noble / test-osdc (default, 2, 4, lf.linux.large)"
+    return s.scene(s.mine([s.failed()]), same_commit=[s.attempt(job=moved)])
+
+
+@case("reruns", FIX)
+def another_shard_that_passed_says_nothing() -> s.Json:
+    """The failing shard was never run again."""
+    return s.scene(s.mine([s.failed()]), same_commit=[s.attempt(job=s.shard(1)), s.attempt(job=s.shard(3))])
+
+
+@case("reruns", FIX)
+def a_rerun_that_failed_again_makes_it_surer() -> s.Json:
+    """Both attempts fail with the same test."""
+    return s.scene(s.mine([s.failed()]), same_commit=[s.attempt([s.failed()])])
+
+
+@case("reruns", FIX)
+def a_rerun_that_failed_otherwise_excuses_nothing() -> s.Json:
+    """The second attempt failed with another test: nothing passed."""
+    return s.scene(s.mine([s.failed()]), same_commit=[s.attempt([s.failed(OTHER_TEST)])])
+
+
+@case("reruns", expect("unknown", False, "look"))
+def a_build_that_passed_on_a_rerun_is_not_flaky() -> s.Json:
+    """Builds are never flaky; but nothing is left to block."""
+    return s.scene(s.mine([s.compile_error()], job=s.BUILD), same_commit=[s.attempt(job=s.BUILD)])
+
+
+@case("reruns", expect("unknown", True, "look"))
+def a_build_that_passed_before_it_failed_still_blocks() -> s.Json:
+    """The pass is the older attempt."""
+    return s.scene(s.mine([s.compile_error()], job=s.BUILD), same_commit=[s.attempt(job=s.BUILD, hours=0.5)])
+
+
+@case("reruns", expect("unknown", False, "look"))
+def a_compile_error_in_a_test_job_does_not_flake() -> s.Json:
+    """The job is a test, the failure is a compile error."""
+    return s.scene(s.mine([s.compile_error()]), same_commit=[s.attempt()])
+
+
+# Infrastructure
+
+
+@case("infra", INFRA)
+def a_full_disk_in_a_build_is_infrastructure() -> s.Json:
+    """A disk is full in builds as well."""
+    return s.scene(s.mine([s.disk_full()], job=s.BUILD))
+
+
+@case("infra", INFRA)
+def a_lost_runner_in_lint_is_infrastructure() -> s.Json:
+    """Lint has runners too."""
+    return s.scene(s.mine([s.runner_lost()], job=s.LINT))
+
+
+@case("infra", INFRA)
+def infrastructure_on_the_base_as_well_is_not_broken_trunk() -> s.Json:
+    """The code was not tested in either run: waiting doesn't help, a rerun does."""
+    return s.scene(s.mine([s.disk_full()]), s.base(s.on_base([s.disk_full()])))
+
+
+@case("infra", INFRA)
+def infrastructure_that_hit_many_is_not_flaky() -> s.Json:
+    """Seen on other people's changes: still no flake."""
+    return s.scene(s.mine([s.disk_full()]), elsewhere=[s.run(failures=[s.disk_full()], hours=-1, author="bo")])
+
+
+@case("infra", SETTLED_INFRA)
+def infrastructure_is_settled_by_a_pass() -> s.Json:
+    """The rerun passed: infrastructure it was, and nothing is left to block."""
+    return s.scene(s.mine([s.runner_lost()]), same_commit=[s.attempt()])
+
+
+@case("infra", INFRA)
+def infrastructure_is_not_settled_by_another_shard() -> s.Json:
+    """Another shard passed; this one gave no signal yet."""
+    return s.scene(s.mine([s.runner_lost()]), same_commit=[s.attempt(job=s.shard(3))])
+
+
+@case("infra", INFRA)
+def infrastructure_twice_still_blocks() -> s.Json:
+    """The rerun lost its runner too."""
+    return s.scene(s.mine([s.runner_lost()]), same_commit=[s.attempt([s.runner_lost()])])
+
+
+@case("infra", LOOK)
+def a_job_without_a_line_in_a_mass_failure_stays_unknown() -> s.Json:
+    """Ten jobs lost their runner in the same minutes; about this one nothing is known."""
+    jobs = [f"pull / linux-{n} / test (default, 1, 1, r)" for n in range(10)]
+    others = [s.run(job, [s.runner_lost()], change="pr/7", author="ada", commit="head000000") for job in jobs]
+    return s.scene(s.mine([s.exit_code()]), same_change=others)
+
+
+# No evidence
+
+
+@case("no evidence", LOOK)
+def a_missing_log_is_no_alibi() -> s.Json:
+    """No log, no runner, and others have none either."""
+    alike = [s.run(failures=[], conclusion="failure", has_log=False, hours=-1, author=who) for who in ("bo", "cy")]
+    return s.scene(s.mine([], has_log=False, runner=None), elsewhere=alike)
+
+
+@case("no evidence", LOOK)
+def a_log_without_a_matched_line_is_unknown() -> s.Json:
+    """No rule matched."""
+    return s.scene(s.mine([]))
+
+
+@case("no evidence", expect("unknown", False, "look"))
+def a_crash_of_the_classifier_is_unknown_after_a_pass_too() -> s.Json:
+    """Our tool's fault; but the same code passed later."""
+    return s.scene(s.mine(None), same_commit=[s.attempt()])
+
+
+@case("no evidence", LOOK)
+def an_unflagged_exit_code_is_generic_all_the_same() -> s.Json:
+    """Nobody flagged the line; it stands under every failure."""
+    found = s.line("##[error]Process completed with exit code 2.", "unknown")
+    return s.scene(s.mine([found]), s.base(s.on_base([found])))
+
+
+@case("no evidence", FIX)
+def a_cancel_line_does_not_hide_a_failed_test() -> s.Json:
+    """The step was stopped after a test had failed."""
+    return s.scene(s.mine([s.stopped(), s.failed()]))
+
+
+@case("no evidence", FIX)
+def a_bare_crash_elsewhere_is_no_look_alike() -> s.Json:
+    """Two processes that died of the same signal, and nobody knows where."""
+    crash = s.line("Segmentation fault (core dumped)", "crash")
+    return s.scene(s.mine([crash]), elsewhere=[s.run(failures=[crash], hours=-2, author=who) for who in ("bo", "cy")])
+
+
+@case("no evidence", FIX)
+def a_bare_crash_on_trunk_after_the_base_is_no_look_alike() -> s.Json:
+    """Trunk crashed too, and nobody knows where."""
+    crash = s.line("Segmentation fault (core dumped)", "crash")
+    return s.scene(s.mine([crash]), trunk=[s.run(failures=[crash], hours=-2, author="bo")])
