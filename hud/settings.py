@@ -340,6 +340,16 @@ ALERT_GROUP_WAIT_S = _env.seconds(
     "ALERT_GROUP_WAIT_S", 1, "wait before an alert is told, in which a mass failure may show up above it"
 )
 SILENCE_MAX_DAYS = _env.whole_number("SILENCE_MAX_DAYS", 30, "longest silence, in days", least=1)
+SILENCE_LONG_DAYS = _env.whole_number(
+    "SILENCE_LONG_DAYS", 14, "a silence for more days than this is listed as debt", least=1
+)
+SILENCE_DEBT_DAYS = _env.whole_number(
+    "SILENCE_DEBT_DAYS", 7, "a silence over what is red for more days than this is listed as debt", least=1
+)
+SILENCE_REMIND_H = _env.whole_number(
+    "SILENCE_REMIND_H", 24, "hours before its end that a silence's owner is reminded, at most", least=1
+)
+NOTICE_MAX_DAYS = _env.whole_number("NOTICE_MAX_DAYS", 90, "longest notice on top of pages, in days", least=1)
 NOTIFY_HOSTS = _env.words(
     "NOTIFY_HOSTS", "", "hosts inside your network that notifications may go to, name or name:port"
 )

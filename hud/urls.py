@@ -12,6 +12,7 @@ from hud.api.hud_shape import hud
 from hud.api.v1 import api
 from hud.views import alerts as alert_pages
 from hud.views import blocking, card, comment, flaky, grid, hooks, live, pull, rule_editor, rules, why
+from hud.views import notices as notice_pages
 from hud.views.apidocs import docs
 from hud.views.badge import badge
 from hud.views.commit import commit
@@ -69,6 +70,9 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("manage/groups/<owner>/<name>", manage_groups.groups, name="groups"),
     path("manage/jobs/<owner>/<name>", blocking.blocking, name="job-lists"),
     path("manage/audit", manage_audit.audit, name="audit"),
+    path("manage/notices", notice_pages.notices, name="notices"),
+    path("manage/notices/<int:notice_id>", notice_pages.edit, name="notice-edit"),
+    path("manage/notices/<int:notice_id>/end", notice_pages.end, name="notice-end"),
     path("manage/targets", manage_targets.targets, name="targets"),
     path("manage/targets/test", manage_targets.test, name="target-test"),
     # ── Classifier rules ─────────────────────────────────────────────────────────────────────────────────────────────

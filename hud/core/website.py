@@ -23,3 +23,16 @@ def commit_address(website: str, full_name: str, sha: str) -> str:
 def pull_address(website: str, full_name: str, number: int) -> str:
     """Return the address of a pull request's page at GitHub."""
     return f"{website}/{quote(full_name)}/pull/{number}"
+
+
+def is_web_address(text: str) -> bool:
+    """Tell whether a person may be sent there: http(s), with a host, and nothing in it that cannot be seen.
+
+    >>> is_web_address("javascript:alert(1)"), is_web_address("https://status.example.org/7")
+    (False, True)
+    """
+    try:
+        parts = urlsplit(text)
+    except ValueError:
+        return False
+    return parts.scheme in ("http", "https") and bool(parts.hostname) and text.isprintable() and " " not in text

@@ -107,12 +107,6 @@ def open_alerts(branch: Branch) -> list[AlertItem]:
     return items_of(rows)
 
 
-def firing_by_branch() -> dict[int, int]:
-    """Return how many alerts fire on each branch where some do. One statement."""
-    rows = Alert.objects.filter(state=Alert.State.FIRING, merged_into=None).order_by()
-    return dict(rows.values_list("branch_id").annotate(Count("pk")))
-
-
 def alert_item(alert_id: int) -> AlertItem | None:
     """Return one alert."""
     rows = list(_rows().filter(pk=alert_id))

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from django import template
 from django.template import Context
 
 from hud.core.alerting import alert_job
-from hud.models import Branch
-from hud.queries.alerts import AlertItem, firing_by_branch, open_alerts
+from hud.models import Branch, Repository
+from hud.queries.alerts import AlertItem, open_alerts
+from hud.queries.notices import PageTop, ShownNotice, page_top
 
 register = template.Library()
 _MOST_LOUD = 6
-_KEPT = "_hud_firing_alerts"
+_KEPT = "_hud_page_top"
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +30,7 @@ class Banners:
 @register.simple_tag(takes_context=True)
 def alert_banners(context: Context, branch: object, job_name: str = "") -> Banners:
     """The alerts that fire on a branch, or of them those about one job, the most urgent first."""
-    fires = isinstance(branch, Branch) and branch.pk in _counts(context)
+    fires = isinstance(branch, Branch) and branch.pk in _top(context).firing
     items = open_alerts(branch) if fires and isinstance(branch, Branch) else []
     if job_name:
         items = [item for item in items if alert_job(job_name) in item.alert.jobs]
@@ -40,18 +42,24 @@ def alert_banners(context: Context, branch: object, job_name: str = "") -> Banne
 @register.simple_tag(takes_context=True)
 def firing_count(context: Context) -> int:
     """How many alerts fire."""
-    return sum(_counts(context).values())
+    return sum(_top(context).firing.values())
 
 
-def _counts(context: Context) -> dict[int, int]:
-    """How many alerts fire, by branch; asked once for each request."""
+@register.simple_tag(takes_context=True)
+def page_notices(context: Context, repository: object = None) -> Sequence[ShownNotice]:
+    """The notices on top of a page of the repository, or of one of none."""
+    return _top(context).notices_for(repository if isinstance(repository, Repository) else None)
+
+
+def _top(context: Context) -> PageTop:
+    """What the frame shows of alerts and notices; asked once for each request."""
     request = context.get("request")
-    counts: dict[int, int] | None = getattr(request, _KEPT, None)
-    if counts is None:
-        counts = firing_by_branch()
+    top: PageTop | None = getattr(request, _KEPT, None)
+    if top is None:
+        top = page_top()
         if request is not None:
-            setattr(request, _KEPT, counts)
-    return counts
+            setattr(request, _KEPT, top)
+    return top
 
 
 @register.filter
