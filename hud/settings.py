@@ -365,6 +365,15 @@ NOTIFY_ATTEMPTS = _env.whole_number("NOTIFY_ATTEMPTS", 24, "tries of one notific
 NOTIFY_SWEEP_S = _env.seconds(
     "NOTIFY_SWEEP_S", 5, "how often due notifications and reminders are looked for", least=0.5
 )
+ALERTMANAGER_RESEND_S = _env.seconds(
+    "ALERTMANAGER_RESEND_S",
+    60,
+    "how often an Alertmanager is sent the alerts that fire; after five times it forgets",
+    least=1,
+)
+ISSUE_REMINDER_S = _env.seconds(
+    "ISSUE_REMINDER_S", 86_400, "least time between two reminders that are written to the issue of an alert"
+)
 SMTP_URL = _env.text("SMTP_URL", "", "server for e-mail: smtp://, smtp+tls:// or smtps://user:password@host:port")
 MAIL_FROM = _env.text("MAIL_FROM", "", "sender of e-mail", shown_default="hud@localhost")
 CELERY_BEAT_SCHEDULE["look after alerts"] = {

@@ -14,11 +14,11 @@ def _redis() -> redis.Redis:
     return redis.Redis.from_url(settings.REDIS_URL)
 
 
-def github_options() -> Options:
-    """Return the client's options from the settings."""
+def github_options(token: str = "") -> Options:
+    """Return the client's options from the settings. `token`: another than the settings' own."""
     return Options(
         base_url=settings.GITHUB_API_URL,
-        token=settings.GITHUB_TOKEN,
+        token=token or settings.GITHUB_TOKEN,
         times=TimeLimits(
             connect_s=settings.GITHUB_CONNECT_TIMEOUT_S,
             read_s=settings.GITHUB_READ_TIMEOUT_S,
@@ -36,9 +36,9 @@ def github_options() -> Options:
     )
 
 
-def github_client(*, interactive: bool = False) -> GitHubClient:
+def github_client(*, interactive: bool = False, token: str = "") -> GitHubClient:
     """Return a client; use it as a context. `interactive` calls may use the reserve that is kept for people."""
-    options = github_options()
+    options = github_options(token)
     limits = RedisLimits(_redis(), options.fingerprint, options.budget)
     return GitHubClient(options, limits, RedisAnswers(_redis()), interactive=interactive)
 

@@ -9,19 +9,22 @@ import logging
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from django.conf import settings
 from django.db import connection, transaction
+from django.db.models import F
 from django.utils import timezone
 
-from hud.clients.notify import Outcome, Post, send
+from hud.clients.notify import Outcome, Post, TargetRefused, send
 from hud.core.alerts.telling import retry_wait_s
 from hud.core.text import storable
-from hud.models import Alert, DeliveryAttempt, OutboxMessage, Target
+from hud.models import DeliveryAttempt, OutboxMessage, Target
+from hud.services.alertmanager import raised_as, resend, targets_to_resend
+from hud.services.bundles import Bundle, bundle_of
+from hud.services.issues import write_issue
 from hud.services.outbox import due_targets, waiting_for
 from hud.services.targets import config_of, options
-from hud.services.telling import is_muted, take_back
 
 logger = logging.getLogger(__name__)
 
@@ -44,16 +47,19 @@ def deliver_to(target_id: int) -> int:
 
 
 def targets_to_wake() -> list[int]:
-    """Return the targets for which something is due: lost messages, retries."""
-    return due_targets()
+    """Return the targets for which something is due: lost messages, retries, alerts to be sent again."""
+    return sorted({*due_targets(), *targets_to_resend()})
 
 
 def _send_all(target_id: int) -> int:
     tried = 0
     while message := waiting_for(target_id, within_s=_SOON_S):
         time.sleep(max(0.0, (message.due_at - timezone.now()).total_seconds()))
-        _send_one(message)
-        tried += 1
+        target = Target.objects.get(pk=target_id)
+        if bundle := bundle_of(message, target):
+            _send(bundle, target)
+            tried += len(bundle.messages)
+    resend(target_id)
     return tried
 
 
@@ -70,61 +76,67 @@ def _alone(target_id: int) -> Iterator[bool]:
                 cursor.execute("SELECT pg_advisory_unlock(%s, %s)", [_LOCK_CLASS, target_id])
 
 
-def _send_one(message: OutboxMessage) -> None:
-    target = Target.objects.get(pk=message.target_id)
-    if _is_no_longer_to_be_told(message, target):
-        OutboxMessage.objects.filter(pk=message.pk).update(state=OutboxMessage.State.CANCELLED)
-        return
-    attempt = _begin(message)
+def _send(bundle: Bundle, target: Target) -> None:
+    repeat = _begin(bundle)
     try:
-        outcome = send(Post(target.kind, config_of(target), message.key, message.payload, attempt.repeat), options())
+        outcome = _outcome_of(bundle, target, repeat=repeat)
     except Exception as error:  # whatever a service's library raises, the attempt must not stay without a word
-        logger.exception("sending message %d failed", message.pk)
+        logger.exception("sending message %d failed", bundle.messages[0].pk)
         outcome = Outcome(False, None, f"{type(error).__name__} while sending", may_have_arrived=True)
-    _finish(message, attempt, outcome)
+    _finish(bundle, outcome)
 
 
-def _is_no_longer_to_be_told(message: OutboxMessage, target: Target) -> bool:
-    if not target.enabled:
-        return True
-    if message.alert_id is None or message.attempts or message.kind not in ("raised", "reopened", "repeated"):
-        return False
-    with transaction.atomic():
-        alert = Alert.objects.select_for_update().get(pk=message.alert_id)
-        if alert.state != Alert.State.FIRING or not is_muted(alert):
-            return False
-        if message.kind != "repeated":
-            take_back(alert)
-        return True
-
-
-@transaction.atomic
-def _begin(message: OutboxMessage) -> DeliveryAttempt:
-    """Write the attempt before it is made."""
-    earlier = message.tries.filter(may_have_arrived=True, delivered=False)
-    message.attempts += 1
-    OutboxMessage.objects.filter(pk=message.pk).update(attempts=message.attempts)
-    return DeliveryAttempt.objects.create(message=message, number=message.attempts, repeat=earlier.exists())
+def _outcome_of(bundle: Bundle, target: Target, *, repeat: bool) -> Outcome:
+    try:
+        config = config_of(target)
+    except TargetRefused as error:
+        return Outcome(False, None, str(error), final=True)
+    if target.kind == Target.Kind.GITHUB:
+        return write_issue(bundle.messages[0], target, config, repeat=repeat)
+    payload = bundle.payload
+    if target.kind == Target.Kind.ALERTMANAGER:
+        payload["raised_as"] = raised_as(bundle.messages[0])
+    return send(Post(target.kind, config, bundle.key, payload, repeat), options())
 
 
 @transaction.atomic
-def _finish(message: OutboxMessage, attempt: DeliveryAttempt, outcome: Outcome) -> None:
+def _begin(bundle: Bundle) -> bool:
+    """Write the attempts before they are made. Returns whether an earlier one may have arrived."""
+    ids = [message.pk for message in bundle.messages]
+    repeat = DeliveryAttempt.objects.filter(message__in=ids, may_have_arrived=True, delivered=False).exists()
+    OutboxMessage.objects.filter(pk__in=ids).update(attempts=F("attempts") + 1)
+    for message in bundle.messages:
+        message.attempts += 1
+    DeliveryAttempt.objects.bulk_create(
+        [DeliveryAttempt(message=message, number=message.attempts, repeat=repeat) for message in bundle.messages]
+    )
+    return repeat
+
+
+@transaction.atomic
+def _finish(bundle: Bundle, outcome: Outcome) -> None:
     now = timezone.now()
-    error = storable(outcome.error, 1000)
-    DeliveryAttempt.objects.filter(pk=attempt.pk).update(
+    error = storable(outcome.skipped or outcome.error, 1000)
+    ids = [message.pk for message in bundle.messages]
+    attempts = max(message.attempts for message in bundle.messages)
+    DeliveryAttempt.objects.filter(message__in=ids, ended_at=None, number__gte=F("message__attempts")).update(
         ended_at=now,
         delivered=outcome.delivered,
         may_have_arrived=outcome.may_have_arrived,
         status=outcome.status,
         error=error,
     )
+    OutboxMessage.objects.filter(pk__in=ids).update(**_state_after(outcome, attempts, error, now))
+
+
+def _state_after(outcome: Outcome, attempts: int, error: str, now: datetime) -> dict[str, object]:
+    """Return what a message becomes by what became of its attempt."""
     if outcome.delivered:
-        values: dict[str, object] = {"state": OutboxMessage.State.DELIVERED, "delivered_at": now, "error": ""}
-    elif outcome.final or message.attempts >= settings.NOTIFY_ATTEMPTS:
-        values = {"state": OutboxMessage.State.FAILED, "error": error}
-    else:
-        wait_s = retry_wait_s(
-            message.attempts, first_s=settings.NOTIFY_RETRY_FIRST_S, most_s=settings.NOTIFY_RETRY_MOST_S
-        )
-        values = {"due_at": now + timedelta(seconds=wait_s), "error": error}
-    OutboxMessage.objects.filter(pk=message.pk).update(**values)
+        return {"state": OutboxMessage.State.DELIVERED, "delivered_at": now, "error": ""}
+    if outcome.skipped:
+        return {"state": OutboxMessage.State.CANCELLED, "error": error}
+    if outcome.final or attempts >= settings.NOTIFY_ATTEMPTS:
+        return {"state": OutboxMessage.State.FAILED, "error": error}
+    wait_s = retry_wait_s(attempts, first_s=settings.NOTIFY_RETRY_FIRST_S, most_s=settings.NOTIFY_RETRY_MOST_S)
+    due_at = now + timedelta(seconds=wait_s)
+    return {"due_at": max(due_at, outcome.not_before or due_at), "error": error}

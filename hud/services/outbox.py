@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Iterable
-from datetime import timedelta
+from datetime import datetime, timedelta
 from functools import partial
 from typing import Any
 from uuid import uuid4
@@ -15,6 +15,8 @@ from django.urls import reverse
 from django.utils import timezone
 from kombu.exceptions import OperationalError
 
+from hud.core.alerts.issues import fingerprint_of
+from hud.core.alerts.quiet import QuietRefused, quiet_of
 from hud.core.alerts.rules import spec_of
 from hud.core.alerts.telling import Message
 from hud.models import Alert, AlertEvent, OutboxMessage, Target
@@ -35,21 +37,50 @@ def targets_of(alert: Alert) -> list[Target]:
     return [t for t in targets if not t.teams or alert.team in t.teams]
 
 
+def further_targets_of(alert: Alert) -> list[Target]:
+    """Return who is told when nobody acknowledges."""
+    repository = Q(repository=None) | Q(repository_id=alert.branch.repository_id)
+    return list(Target.objects.filter(repository, enabled=True, pk__in=spec_of(alert.rule.spec).escalate_to))
+
+
 def enqueue(alert: Alert, message: Message, event: AlertEvent, targets: Iterable[Target]) -> None:
-    """Write one message for each target; they are sent after the commit."""
-    due_at = timezone.now()
-    if message in (Message.RAISED, Message.REOPENED):
-        due_at += timedelta(seconds=settings.ALERT_GROUP_WAIT_S)
+    """Write one message for each target; they are sent after the commit, or when the target's quiet hours end."""
+    now = timezone.now()
     for target in targets:
+        quiet_until = quiet_until_of(target, alert.priority, now)
+        if quiet_until and message is Message.REPEATED and _waits_already(alert, target):
+            continue
+        wait_s = group_wait_s(target) if message in (Message.RAISED, Message.REOPENED) else 0.0
         OutboxMessage.objects.create(
             key=f"alert-{alert.pk}-{event.pk}-{target.pk}",
             target=target,
             alert=alert,
             kind=message.value,
             payload=payload_of(alert, message),
-            due_at=due_at,
+            due_at=quiet_until or now + timedelta(seconds=wait_s),
+            held=quiet_until is not None,
         )
-        transaction.on_commit(partial(wake, target.pk))
+        if quiet_until is None:
+            transaction.on_commit(partial(wake, target.pk))
+
+
+def group_wait_s(target: Target) -> float:
+    """Return how long an alert waits for others, or for the mass failure above it, before the target is told."""
+    return float(settings.ALERT_GROUP_WAIT_S if target.group_s is None else target.group_s)
+
+
+def quiet_until_of(target: Target, priority: str, now: datetime) -> datetime | None:
+    """Return until when the target is not to be told of alerts of a priority."""
+    try:
+        quiet = quiet_of(target.quiet)
+    except QuietRefused as error:
+        logger.warning("the quiet hours of target %d are not kept: %s", target.pk, error)
+        return None
+    return quiet.until(now, priority) if quiet else None
+
+
+def _waits_already(alert: Alert, target: Target) -> bool:
+    return OutboxMessage.objects.filter(target=target, alert=alert, state=OutboxMessage.State.WAITING).exists()
 
 
 def enqueue_test(target: Target, *, who: str) -> OutboxMessage:
@@ -110,6 +141,9 @@ def payload_of(alert: Alert, message: Message) -> dict[str, Any]:
         "last_good": alert.last_good,
         "jobs": alert.jobs[:50],
         "signature": alert.signature,
+        "fingerprint": fingerprint_of(
+            rule=alert.rule_id, branch=alert.branch_id, signature=alert.signature, jobs=alert.jobs, kind=alert.kind
+        ),
         "failure_line": alert.line[:1000],
         "episode": alert.episode,
         "runbook": spec.runbook_url,

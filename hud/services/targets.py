@@ -49,6 +49,8 @@ def options() -> Options:
         timeout_s=settings.NOTIFY_TIMEOUT_S,
         smtp_url=settings.SMTP_URL,
         mail_from=settings.MAIL_FROM,
+        resend_s=settings.ALERTMANAGER_RESEND_S,
+        has_github_token=bool(settings.GITHUB_TOKEN),
     )
 
 

@@ -217,6 +217,20 @@ class GitHubClient:
     def edit_comment(self, full_name: str, comment_id: int, body: str) -> Json:
         return self._send("PATCH", _repo(full_name, "issues", "comments", comment_id), {"body": body})
 
+    def issues(self, full_name: str, *, creator: str) -> Listing:
+        """List the issues (and pull requests: those have `pull_request`) that somebody opened, newest first."""
+        return self._list(_repo(full_name, "issues"), {"creator": creator, "state": "all"})
+
+    def issue(self, full_name: str, number: int) -> Json:
+        """Return one issue; one that was moved away comes with another `number` or `repository_url`."""
+        return self._one(_repo(full_name, "issues", number))
+
+    def create_issue(self, full_name: str, fields: Json) -> Json:
+        return self._send("POST", _repo(full_name, "issues"), fields)
+
+    def edit_issue(self, full_name: str, number: int, fields: Json) -> Json:
+        return self._send("PATCH", _repo(full_name, "issues", number), fields)
+
     def create_check_run(self, full_name: str, fields: Json) -> Json:
         """Make a check run; only the token of a GitHub App may."""
         return self._send("POST", _repo(full_name, "check-runs"), fields)

@@ -4,7 +4,8 @@ check_target("webhook", {"url": "https://hooks.example.org/x"}, options)   # rai
 outcome = send(Post("webhook", config, key, payload, repeat=False), options)
 """
 
+from hud.clients.notify.alertmanager import send_again
 from hud.clients.notify.post import Options, Outcome, Post, TargetRefused
 from hud.clients.notify.senders import check_target, send, shown_address
 
-__all__ = ["Options", "Outcome", "Post", "TargetRefused", "check_target", "send", "shown_address"]
+__all__ = ["Options", "Outcome", "Post", "TargetRefused", "check_target", "send", "send_again", "shown_address"]

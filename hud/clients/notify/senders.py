@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
-from hud.clients.notify import alertmanager, email, service, webhook
+from hud.clients.notify import alertmanager, email, issue, service, webhook
 from hud.clients.notify.post import Options, Outcome, Post, TargetRefused
 
 _CHECKS: dict[str, Callable[[Mapping[str, Any], Options], dict[str, Any]]] = {
@@ -12,6 +12,7 @@ _CHECKS: dict[str, Callable[[Mapping[str, Any], Options], dict[str, Any]]] = {
     "email": email.check,
     "apprise": service.check,
     "alertmanager": alertmanager.check,
+    "github": issue.check,
 }
 _SENDERS: dict[str, Callable[[Post, Options], Outcome]] = {
     "webhook": webhook.send,
@@ -40,6 +41,8 @@ def shown_address(kind: str, config: Mapping[str, Any]) -> str:
     """Return what pages may show of an address: enough to know it again, nothing to use it."""
     if kind == "email":
         return ", ".join(config.get("to", []))[:300]
+    if kind == "github":
+        return str(config.get("repository", ""))
     parts = urlsplit(str(config.get("url", "")))
     if kind == "apprise":
         return f"{parts.scheme}://…"

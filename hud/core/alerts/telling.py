@@ -13,6 +13,7 @@ class Message(StrEnum):
     CHANGED = "changed"
     REPEATED = "repeated"
     RESOLVED = "resolved"
+    ESCALATED = "escalated"
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +21,8 @@ class Standing:
     """All that decides whether an alert is told.
 
     `told_episode`: the episode (time of firing) that was last told, 0 for none; `told_changes`: changes of cause told
-    in it; `told_end`: its end was told too. `told_at`: when something was last told.
+    in it; `told_end`: its end was told too. `told_at`: when something was last told; `told_since`: when that episode
+    was first. `escalated_episode`: the last one of which further targets were told.
     """
 
     firing: bool
@@ -30,6 +32,8 @@ class Standing:
     told_changes: int = 0
     told_end: bool = False
     told_at: datetime | None = None
+    told_since: datetime | None = None
+    escalated_episode: int = 0
     silenced: bool = False
     inhibited: bool = False
     acknowledged: bool = False
@@ -52,6 +56,18 @@ def what_to_tell(alert: Standing, *, now: datetime, repeat: timedelta) -> Messag
         return Message.CHANGED
     due = alert.told_at is not None and alert.told_at + repeat <= now
     return Message.REPEATED if due and not alert.acknowledged else None
+
+
+def escalates(alert: Standing, *, now: datetime, after: timedelta) -> bool:
+    """Tell whether further targets are to be told, because nobody acknowledged within `after` of the first message.
+
+    Once an episode. What mutes the alert, or ends it, keeps them out of it too. `after` of zero: never.
+    """
+    if not after or not alert.firing or alert.acknowledged or alert.silenced or alert.inhibited:
+        return False
+    if alert.told_episode != alert.episode or alert.told_end or alert.escalated_episode >= alert.episode:
+        return False
+    return alert.told_since is not None and alert.told_since + after <= now
 
 
 def goes_on(*, since_by_data_s: float, since_by_clock_s: float, window_s: float) -> bool:
