@@ -10,10 +10,10 @@ from django.utils import timezone
 
 from hud.core.alerting import AlertSpan, one_per_cause
 from hud.core.alerts.rules import BROKEN_STREAK, MASS_FAILURE, RuleSpec
-from hud.core.alerts.spans import find_spans, mass_word
+from hud.core.alerts.spans import find_spans
 from hud.core.alerts.words import reason_of
 from hud.models import Branch, BranchCommit, Failure
-from hud.queries.alert_rows import CountedJob, JobTable, TrunkRow, job_word, mass_states
+from hud.queries.alert_rows import CountedJob, JobTable, TrunkRow, job_word, mass_states, mass_word_of
 
 MOST_ROWS = 20_000
 
@@ -92,7 +92,10 @@ def _causes(branch: Branch, spans: Sequence[AlertSpan], jobs: Mapping[str, Count
 
 def _mass(rows: Sequence[TrunkRow], spec: RuleSpec, jobs: Mapping[str, CountedJob]) -> list[tuple[AlertSpan, int]]:
     said = {row.position: mass_states(row, spec, jobs.values()) for row in rows}
-    words = [(position, mass_word(*states, at_least=spec.min_jobs)) for position, states in said.items()]
+    words = [
+        (position, mass_word(len(states[0]), len(states[1]), states[2], at_least=spec.min_jobs))
+        for position, states in said.items()
+    ]
     return [
         (
             AlertSpan(

@@ -14,12 +14,12 @@ from django.utils import timezone
 
 from classifier.verdict.trunk import TrunkCell, cause_changes
 from hud.core.alerts.rules import BROKEN_STREAK, MASS_FAILURE, RuleSpec, spec_of
-from hud.core.alerts.spans import Span, Word, find_spans, mass_word
+from hud.core.alerts.spans import Span, Word, find_spans
 from hud.core.cell import FAILING, State
 from hud.core.cellcode import ABSENT, FAILING_CHARS
 from hud.core.text import storable
 from hud.models import AlertRule, AlertSpan, Branch, BranchCommit, Cell, Failure
-from hud.queries.alert_rows import CountedJob, JobTable, TrunkRow, TrunkRows, job_word, mass_states
+from hud.queries.alert_rows import CountedJob, JobTable, TrunkRow, TrunkRows, job_word, mass_states, mass_word_of
 
 ALL_JOBS = "*"
 """The job of a mass failure's spans."""
@@ -176,7 +176,7 @@ class Scan:
 
         def word(row: TrunkRow) -> Word:
             if row.position not in said:
-                said[row.position] = mass_word(*mass_states(row, spec, jobs), at_least=spec.min_jobs)
+                said[row.position] = mass_word_of(row, spec, jobs)
             return said[row.position]
 
         touched = list(self._rows.between(min(positions), max(positions)))

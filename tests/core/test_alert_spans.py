@@ -56,7 +56,7 @@ def test_the_order_in_which_commits_are_given_does_not_matter(words: list[Word],
 
 
 def test_a_mass_failure_ends_only_when_that_is_certain() -> None:
-    assert mass_word("abc", "d", 0, 3) is True
-    assert mass_word("ab", "d", 1, 3) is None  # one more may turn red
-    assert mass_word("a", "b", 0, 3) is None  # too few spoke
-    assert mass_word("a", "bc", 0, 3) is False
+    assert mass_word(3, 1, 0, at_least=3) is True
+    assert mass_word(2, 1, 1, at_least=3) is None  # one more may turn red
+    assert mass_word(1, 1, 0, at_least=3) is None  # too few spoke
+    assert mass_word(1, 2, 0, at_least=3) is False

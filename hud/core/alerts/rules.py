@@ -8,8 +8,7 @@ from urllib.parse import urlsplit
 
 import re2
 
-from hud.core.cell import FAILING, SIGNAL, State
-from hud.core.cellcode import LOOKS
+from hud.core.alerts.letters import letters_for
 
 BROKEN_STREAK, MASS_FAILURE, STALE, QUEUE_TIME = "broken_streak", "mass_failure", "stale", "queue_time"
 KINDS = (BROKEN_STREAK, MASS_FAILURE, STALE, QUEUE_TIME)
@@ -67,14 +66,9 @@ class RuleSpec:
         found = next((p for p in self.jobs if _pattern(p.removeprefix("!")).search(name)), "!")
         return not found.startswith("!")
 
-    def counted_state(self, character: str) -> State:
-        """Return the state of a cell as the rule counts it: a red cell whose verdict does not count says nothing."""
-        look = LOOKS[character]
-        if look.state not in SIGNAL:
-            return look.state
-        if look.state in FAILING and look.verdict and look.verdict not in self.counts:
-            return State.NEUTRAL
-        return look.state
+    def letters(self) -> Mapping[int, str]:
+        """Return what each character of a cell says to the rule, for str.translate (hud.core.alerts.letters)."""
+        return letters_for(self.counts)
 
     def stored(self) -> dict[str, Any]:
         """Return it as JSON can hold it."""

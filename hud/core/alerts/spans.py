@@ -4,8 +4,10 @@ A word is "red", "green" or none at all. Commits without a word (pending, queued
 looked through: they neither lengthen a span nor end it.
 """
 
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
+
+from hud.core.alerts.letters import GREEN, RED
 
 Word = bool | None
 """True: red. False: green. None: nothing was said."""
@@ -27,6 +29,10 @@ class Span:
     @property
     def last_bad(self) -> int:
         return self.failing[-1]
+
+
+WORDS: dict[str, Word] = {RED: True, GREEN: False}
+"""Letter -> word; the others say none."""
 
 
 def find_spans(words: Iterable[tuple[int, Word]], threshold: int, resolve_after: int = 1) -> list[Span]:
@@ -55,13 +61,13 @@ def find_spans(words: Iterable[tuple[int, Word]], threshold: int, resolve_after:
     return spans
 
 
-def mass_word(red: Collection[str], green: Collection[str], undecided: int, at_least: int) -> Word:
+def mass_word(red: int, green: int, undecided: int, *, at_least: int) -> Word:
     """Return what one commit says about a mass failure of at least so many jobs.
 
     Green only once it is certain: jobs still on their way could not make it a mass failure, and enough jobs spoke
     that it could have been one.
     """
-    if len(red) >= at_least:
+    if red >= at_least:
         return True
-    certain = len(red) + undecided < at_least <= len(red) + len(green)
+    certain = red + undecided < at_least <= red + green
     return False if certain else None
