@@ -13,9 +13,10 @@ from ninja.errors import HttpError
 from hud.api.auth import CALLERS, REFUSALS, require_admin
 from hud.api.schemas import Problem
 from hud.core.alerts.matchers import BadMatcher, read_matchers
+from hud.core.alerts.silencevalues import SilenceValues
 from hud.models import Alert, Silence
-from hud.queries.alerts import hidden_by
 from hud.queries.silence_matching import state_of
+from hud.queries.silence_preview import hidden_by
 from hud.services import silences
 
 router = Router(tags=["silences"])
@@ -176,7 +177,7 @@ def _conflict_words(row: Silence, version: int) -> str:
     return f"Somebody changed it meanwhile: it is at version {row.version}, not {version}. Read it again."
 
 
-def _wanted(body: SilenceIn, *, earliest: datetime | None = None) -> silences.Wanted:
+def _wanted(body: SilenceIn, *, earliest: datetime | None = None) -> SilenceValues:
     try:
         return silences.check(
             matchers=[m.dict() for m in body.matchers],

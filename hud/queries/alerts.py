@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 
-from django.db.models import Count, OuterRef, Prefetch, Q, QuerySet, Subquery, prefetch_related_objects
-from django.utils import timezone
+from django.db.models import OuterRef, Prefetch, Q, QuerySet, Subquery, prefetch_related_objects
 
-from hud.core.alerts.matchers import Matcher, matches_all
 from hud.core.alerts.rules import RuleSpec, spec_of
 from hud.core.text import storable
 from hud.models import (
@@ -25,7 +23,7 @@ from hud.models import (
 )
 from hud.queries.alert_rows import JobTable
 from hud.queries.evidence import Mention, mentions_at
-from hud.queries.silence_matching import active_silences, labels_of, silences_of
+from hud.queries.silence_matching import active_silences, silences_of
 
 MOST_SUSPECTS = 20
 MOST_PER_PAGE = 200
@@ -260,31 +258,6 @@ def similar_alerts(alert: Alert, most: int = 5) -> tuple[Alert, ...]:
         alike, branch__repository_id=alert.branch.repository_id, kind=alert.kind, merged_into=None, withdrawn=False
     )
     return tuple(past.exclude(pk=alert.pk).order_by("-id")[:most])
-
-
-# ── What a silence would hide ────────────────────────────────────────────────────────────────────────────────────────
-@dataclass(frozen=True, slots=True)
-class Hidden:
-    """Alerts that matchers hide: those that fire now, and those that did in the last days."""
-
-    now: tuple[Alert, ...]
-    past: tuple[Alert, ...]
-    days: int
-    looked_at: int
-
-
-def hidden_by(matchers: Sequence[Matcher], *, days: int = 14, most: int = 1000) -> Hidden:
-    """Return what the matchers hide now and would have hidden."""
-    since = timezone.now() - timedelta(days=days)
-    recent = Q(occurred_at__gte=since) | Q(resolved_at__gte=since) | ~Q(state=Alert.State.RESOLVED)
-    rows = list(_rows().filter(recent, withdrawn=False).order_by("-id")[:most])
-    found = [a for a in rows if (labels := labels_of(a)) and all(matches_all(matchers, one) for one in labels)]
-    return Hidden(
-        now=tuple(a for a in found if a.state == Alert.State.FIRING),
-        past=tuple(a for a in found if a.state == Alert.State.RESOLVED),
-        days=days,
-        looked_at=len(rows),
-    )
 
 
 def repository_named(full_name: str) -> Repository | None:

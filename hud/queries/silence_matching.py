@@ -1,6 +1,7 @@
 """Which silences hold, and for which alerts."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 
 from django.utils import timezone
@@ -8,6 +9,8 @@ from django.utils import timezone
 from hud.core.alerts.matchers import Matcher, matches_all
 from hud.core.alerts.rules import BROKEN_STREAK
 from hud.models import Alert, Silence
+
+MOST_FIRING = 1000
 
 
 def state_of(silence: Silence, now: datetime | None = None) -> str:
@@ -41,6 +44,25 @@ def labels_of(alert: Alert) -> list[dict[str, str]]:
     return found or [{**common, "job": job, "group": "", "signature": alert.signature} for job in alert.jobs]
 
 
+def matchers_for(alert: Alert) -> tuple[Matcher, ...]:
+    """Return the narrowest matchers that silence an alert."""
+    common = (
+        Matcher("repository", "=", alert.branch.repository.full_name),
+        Matcher("branch", "=", alert.branch.name),
+        Matcher("rule", "=", alert.rule.name),
+    )
+    if alert.kind == BROKEN_STREAK and len(alert.jobs) == 1:
+        return (*common, Matcher("job", "=", alert.jobs[0]))
+    if alert.kind == BROKEN_STREAK and alert.signature:
+        return (*common, Matcher("signature", "=", alert.signature))
+    return common
+
+
+def matches(matchers: Sequence[Matcher], labels: Sequence[Mapping[str, str]]) -> bool:
+    """Tell whether matchers hold for every job of an alert, given the labels of each (`labels_of`)."""
+    return bool(labels) and all(matches_all(matchers, one) for one in labels)
+
+
 def active_silences(now: datetime | None = None) -> list[Silence]:
     """Return the silences that hold now."""
     now = now or timezone.now()
@@ -54,8 +76,33 @@ def silences_of(alert: Alert, silences: Sequence[Silence] | None = None) -> list
         return []
     broken = {b.silence_id for b in alert.broken_silences.all()}
     labels = labels_of(alert)
-    return [
-        s
-        for s in candidates
-        if s.pk not in broken and labels and all(matches_all(matchers_of(s), one) for one in labels)
-    ]
+    return [s for s in candidates if s.pk not in broken and matches(matchers_of(s), labels)]
+
+
+def firing_alerts() -> list[Alert]:
+    """Return the alerts that fire, with all that silences are matched against. Three statements."""
+    fires = Alert.objects.filter(state=Alert.State.FIRING, merged_into=None)
+    related = fires.select_related("branch__repository", "rule").prefetch_related("spans", "broken_silences")
+    return list(related.order_by("priority", "id")[:MOST_FIRING])
+
+
+@dataclass(frozen=True, slots=True)
+class Hides:
+    """What a silence is about now: the alerts that it hides, and those for which a change of cause broke it."""
+
+    hidden: tuple[Alert, ...] = ()
+    broken: tuple[Alert, ...] = ()
+
+
+def hidden_among(alerts: Sequence[Alert], silences: Sequence[Silence]) -> dict[int, Hides]:
+    """Return for each silence, by its id, what it is about among the alerts, as if it held now."""
+    looked_at = [(alert, labels_of(alert), {b.silence_id for b in alert.broken_silences.all()}) for alert in alerts]
+    found = {}
+    for silence in silences:
+        matchers = matchers_of(silence)
+        about = [(alert, silence.pk in broken) for alert, labels, broken in looked_at if matches(matchers, labels)]
+        found[silence.pk] = Hides(
+            hidden=tuple(alert for alert, broken in about if not broken),
+            broken=tuple(alert for alert, broken in about if broken),
+        )
+    return found

@@ -13,13 +13,19 @@ COMMAND = "command line"
 
 
 def record(
-    who: AbstractBaseUser | AnonymousUser | None, what: str, target: str = "", *, before: Any = None, after: Any = None
+    who: AbstractBaseUser | AnonymousUser | None,
+    what: str,
+    target: str = "",
+    *,
+    before: Any = None,
+    after: Any = None,
+    by: str = COMMAND,
 ) -> AuditEntry:
     """Note a change; call it in the transaction of the change, so that there is never one without the other.
 
-    `before` and `after` are what JSON can hold; never a secret.
+    `before` and `after` are what JSON can hold; never a secret. `by`: who did it where nobody was signed in.
     """
-    name = who.get_username() if who is not None and who.is_authenticated else COMMAND
+    name = who.get_username() if who is not None and who.is_authenticated else by
     return AuditEntry.objects.create(
         who=storable(name, 150), what=what, target=storable(target, 400), before=before, after=after
     )

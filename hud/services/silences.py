@@ -1,7 +1,6 @@
 """Silences: made, changed, ended early, broken by a change of cause. Every change is in the audit trail."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -11,20 +10,35 @@ from django.db import transaction
 from django.utils import timezone
 
 from hud.core.alerts.matchers import BadMatcher, Matcher, read_matchers
+from hud.core.alerts.silencevalues import SilenceValues
 from hud.core.text import storable
+from hud.core.website import is_web_address
 from hud.models import Alert, AlertEvent, Silence, SilenceBreak
-from hud.queries.silence_matching import active_silences, silences_of, state_of
+from hud.queries.silence_matching import (
+    active_silences,
+    firing_alerts,
+    hidden_among,
+    labels_of,
+    matchers_of,
+    matches,
+    silences_of,
+    state_of,
+)
 from hud.services.audit import record
 
 CLOCK_TOLERANCE = timedelta(minutes=5)
+MOST_AHEAD = timedelta(days=366)
+LONGEST_REASON = 4000
+LONGEST_ISSUE_URL = 1000
 
 
 class SilenceRefused(ValueError):
-    """The silence cannot be made like this; `errors` says why, by field."""
+    """The silence cannot be made like this; `errors` says why, by field, `rows` by the place of the matcher."""
 
-    def __init__(self, errors: Mapping[str, str]) -> None:
+    def __init__(self, errors: Mapping[str, str], rows: Mapping[int, str] | None = None) -> None:
         super().__init__(" ".join(errors.values()))
         self.errors = dict(errors)
+        self.rows = dict(rows or {})
 
 
 class SilenceConflict(ValueError):
@@ -33,28 +47,6 @@ class SilenceConflict(ValueError):
     def __init__(self, message: str, current: Silence) -> None:
         super().__init__(message)
         self.current = current
-
-
-@dataclass(frozen=True, slots=True)
-class Wanted:
-    """A silence as asked for, checked."""
-
-    matchers: tuple[Matcher, ...]
-    starts_at: datetime
-    ends_at: datetime
-    reason: str
-    until_resolved: bool
-    issue_url: str
-
-    def fields(self) -> dict[str, Any]:
-        return {
-            "matchers": [{"name": m.name, "op": m.op, "value": m.value} for m in self.matchers],
-            "starts_at": self.starts_at,
-            "ends_at": self.ends_at,
-            "reason": self.reason,
-            "until_resolved": self.until_resolved,
-            "issue_url": self.issue_url,
-        }
 
 
 def check(
@@ -66,81 +58,120 @@ def check(
     until_resolved: bool = False,
     issue_url: str = "",
     earliest: datetime | None = None,
-) -> Wanted:
-    """Check all of it. `earliest`: the start of the silence that is changed. Raises SilenceRefused."""
+    unread: Mapping[str, str] | None = None,
+) -> SilenceValues:
+    """Check all of it. `earliest`: the start of the silence that is changed; one that has begun keeps it.
+
+    `unread`: fields that could not even be read, and why. Raises SilenceRefused.
+    """
     errors: dict[str, str] = {}
-    now = timezone.now()
-    found: tuple[Matcher, ...] = ()
-    try:
-        found = read_matchers(matchers)
-    except BadMatcher as error:
-        errors["matchers"] = str(error)
-    if starts_at is None:
-        errors["starts_at"] = "Say when it starts."
-    if ends_at is None:
-        errors["ends_at"] = "Say when it ends: there is no silence without an end."
-    start = max(starts_at or now, min(now, earliest or now))
-    end = ends_at or start
-    longest = timedelta(days=settings.SILENCE_MAX_DAYS)
-    if ends_at is not None and end <= max(start, now):
-        errors["ends_at"] = "It would be over before it begins."
-    elif end - start > longest + CLOCK_TOLERANCE:
-        errors["ends_at"] = f"A silence lasts at most {settings.SILENCE_MAX_DAYS} days (setting SILENCE_MAX_DAYS)."
+    found, rows = _matchers(matchers, errors)
+    start, end = _times(starts_at, ends_at, earliest, dict(unread or {}), errors)
     if not reason.strip():
         errors["reason"] = "Say why."
-    elif len(reason) > 4000:
-        errors["reason"] = "At most 4000 characters are kept."
-    if issue_url and not issue_url.startswith(("https://", "http://")):
+    elif len(reason) > LONGEST_REASON:
+        errors["reason"] = f"At most {LONGEST_REASON} characters are kept."
+    issue_url = issue_url.strip()
+    if len(issue_url) > LONGEST_ISSUE_URL:
+        errors["issue_url"] = f"At most {LONGEST_ISSUE_URL} characters are kept."
+    elif issue_url and not is_web_address(issue_url):
         errors["issue_url"] = "Write an address that begins with https://."
     if errors:
-        raise SilenceRefused(errors)
-    return Wanted(found, start, end, storable(reason.strip(), 4000), until_resolved, storable(issue_url, 1000))
+        raise SilenceRefused(errors, rows)
+    return SilenceValues(found, start, end, storable(reason.strip(), LONGEST_REASON), until_resolved, issue_url)
+
+
+def _matchers(
+    typed: Sequence[Mapping[str, Any]], errors: dict[str, str]
+) -> tuple[tuple[Matcher, ...], Mapping[int, str]]:
+    try:
+        return read_matchers(typed), {}
+    except BadMatcher as error:
+        errors["matchers"] = str(error)
+        return (), error.rows
+
+
+def _times(
+    starts_at: datetime | None,
+    ends_at: datetime | None,
+    earliest: datetime | None,
+    unread: dict[str, str],
+    errors: dict[str, str],
+) -> tuple[datetime, datetime]:
+    """Return start and end. What should have begun already begins now; what has begun keeps its start."""
+    now = timezone.now()
+    if starts_at is None:
+        errors["starts_at"] = unread.get("starts_at", "Say when it starts.")
+    if ends_at is None:
+        errors["ends_at"] = unread.get("ends_at", "Say when it ends: there is no silence without an end.")
+    has_begun = earliest is not None and earliest <= now
+    start = earliest if has_begun and earliest is not None else max(starts_at or now, now)
+    end = ends_at or start
+    if start - now > MOST_AHEAD:
+        errors["starts_at"] = f"It would begin in more than {MOST_AHEAD.days} days."
+    if ends_at is not None and end <= now:
+        errors["ends_at"] = "It would be over before it begins: the end has passed."
+    elif ends_at is not None and end <= start:
+        errors["ends_at"] = "It would be over before it begins: the end is before the start."
+    elif end - start > timedelta(days=settings.SILENCE_MAX_DAYS) + CLOCK_TOLERANCE:
+        errors["ends_at"] = f"A silence lasts at most {settings.SILENCE_MAX_DAYS} days (setting SILENCE_MAX_DAYS)."
+    return start, end
 
 
 @transaction.atomic
-def make_silence(wanted: Wanted, *, who: AbstractBaseUser) -> Silence:
+def make_silence(wanted: SilenceValues, *, who: AbstractBaseUser) -> Silence:
     """Make a silence; its author is who is signed in."""
     silence = Silence.objects.create(author=who.get_username(), author_user_id=who.pk, **wanted.fields())
     record(who, "silence.made", f"silence {silence.pk}", after=told(silence))
-    _note_on_alerts(silence, "silenced", f"Silenced by {silence.author}: {silence.reason}")
+    _note_on_alerts(_hidden(silence), silence, "silenced", f"Silenced by {silence.author}: {silence.reason}")
     return silence
 
 
 @transaction.atomic
-def change_silence(silence_id: int, wanted: Wanted, *, version: int, who: AbstractBaseUser) -> Silence:
-    """Change a silence of which the caller saw `version`. Raises SilenceConflict, Silence.DoesNotExist."""
+def change_silence(silence_id: int, wanted: SilenceValues, *, version: int, who: AbstractBaseUser) -> Silence:
+    """Change a silence of which the caller saw `version`. Raises SilenceConflict, Silence.DoesNotExist.
+
+    What it matched before says nothing about other matchers, and a reminder of one end nothing about another end.
+    """
     silence = Silence.objects.select_for_update().get(pk=silence_id)
     if silence.version != version:
         words = f"Somebody changed it meanwhile: it is at version {silence.version}, not {version}."
         raise SilenceConflict(words, silence)
     if state_of(silence) == "expired":
         raise SilenceConflict("It is over and can no longer be changed; make a new one like it.", silence)
-    before = told(silence)
-    for name, value in wanted.fields().items():
+    before, hidden = told(silence), _hidden(silence)
+    fields = wanted.fields()
+    if fields["ends_at"] != silence.ends_at:
+        silence.reminded_at = None
+    if fields["matchers"] != silence.matchers:
+        silence.last_matched_at = None
+    for name, value in fields.items():
         setattr(silence, name, value)
     silence.version += 1
-    silence.reminded_at = None
     silence.save()
     record(who, "silence.changed", f"silence {silence.pk}", before=before, after=told(silence))
+    _note_difference(silence, hidden, who.get_username())
     return silence
 
 
 @transaction.atomic
-def expire_silence(silence_id: int, *, who: AbstractBaseUser | None, version: int | None = None) -> Silence:
-    """End a silence now. It stays, with its end; ending one that is over changes nothing."""
+def expire_silence(
+    silence_id: int, *, who: AbstractBaseUser | None, version: int | None = None, why: str = ""
+) -> Silence:
+    """End a silence now; without `who`, HUD does. It stays, with its end. Ending one that is over changes nothing."""
     silence = Silence.objects.select_for_update().get(pk=silence_id)
     if state_of(silence) == "expired":
         return silence
     if version is not None and silence.version != version:
         words = f"Somebody changed it meanwhile: it is at version {silence.version}, not {version}."
         raise SilenceConflict(words, silence)
-    before, now = told(silence), timezone.now()
-    silence.expired_at = now
+    before, hidden = told(silence), _hidden(silence)
+    silence.expired_at = timezone.now()
     silence.version += 1
     silence.save()
-    record(who, "silence.expired", f"silence {silence.pk}", before=before, after=told(silence))
     name = who.get_username() if who else "HUD"
-    _note_on_alerts(silence, "unsilenced", f"{name} ended silence {silence.pk}.")
+    record(who, "silence.expired", f"silence {silence.pk}", before=before, after=told(silence), by=name)
+    _note_on_alerts(hidden, silence, "unsilenced", f"{name} ended silence {silence.pk}{why}.")
     return silence
 
 
@@ -160,8 +191,7 @@ def told(silence: Silence) -> dict[str, Any]:
 
 def break_silences(alert: Alert) -> None:
     """The cause under an alert changed: what silenced the old cause does not silence the new one."""
-    previous = alert.events.filter(kind__in=["raised", "reopened", "changed"]).order_by("-id")[1:2]
-    before = previous[0].data.get("signature", "") if previous else ""
+    before = _cause_before(alert)
     for silence in silences_of(alert):
         _, made = SilenceBreak.objects.get_or_create(
             silence=silence, alert=alert, defaults={"before": before, "after": alert.signature}
@@ -171,29 +201,57 @@ def break_silences(alert: Alert) -> None:
             AlertEvent.objects.create(alert=alert, kind="unsilenced", text=words, data={"silence": silence.pk})
 
 
-def _note_on_alerts(silence: Silence, kind: str, text: str) -> None:
-    """Write a line into the timeline of each firing alert that the silence is about."""
-    fires = Alert.objects.filter(state=Alert.State.FIRING).select_related("branch__repository", "rule")
-    for alert in fires.prefetch_related("spans", "broken_silences"):
-        if silences_of(alert, [silence]):
-            AlertEvent.objects.create(alert=alert, kind=kind, text=storable(text, 4000), data={"silence": silence.pk})
-            if kind == "silenced":
-                Silence.objects.filter(pk=silence.pk).update(last_matched_at=timezone.now())
+def break_silences_of_other_cause(alert: Alert) -> None:
+    """The alert fires again, and may do so for another cause than before. An unknown cause is no other one."""
+    before = _cause_before(alert)
+    if before and alert.signature and before != alert.signature:
+        break_silences(alert)
+
+
+def _cause_before(alert: Alert) -> str:
+    """Return the signature before the newest line of the timeline that tells one."""
+    told_causes = alert.events.filter(kind__in=["raised", "reopened", "changed"]).order_by("-id")[1:2]
+    return str(told_causes[0].data.get("signature", "")) if told_causes else ""
+
+
+def _hidden(silence: Silence) -> tuple[Alert, ...]:
+    """Return the alerts that the silence hides now; none before it begins."""
+    return hidden_among(firing_alerts(), [silence])[silence.pk].hidden if state_of(silence) == "active" else ()
+
+
+def _note_on_alerts(alerts: Sequence[Alert], silence: Silence, kind: str, text: str) -> None:
+    """Write a line into the timeline of alerts."""
+    for alert in alerts:
+        AlertEvent.objects.create(alert=alert, kind=kind, text=storable(text, 4000), data={"silence": silence.pk})
+    if alerts and kind == "silenced":
+        Silence.objects.filter(pk=silence.pk).update(last_matched_at=timezone.now())
+
+
+def _note_difference(silence: Silence, hidden_before: Sequence[Alert], who: str) -> None:
+    """After a change: alerts that are silenced now, and those that no longer are."""
+    hidden = _hidden(silence)
+    before, after = {a.pk for a in hidden_before}, {a.pk for a in hidden}
+    more = [a for a in hidden if a.pk not in before]
+    _note_on_alerts(more, silence, "silenced", f"Silence {silence.pk}, changed by {who}, holds here now.")
+    fewer = [a for a in hidden_before if a.pk not in after]
+    _note_on_alerts(fewer, silence, "unsilenced", f"Silence {silence.pk}, changed by {who}, no longer holds here.")
+    if hidden:
+        Silence.objects.filter(pk=silence.pk).update(last_matched_at=timezone.now())
 
 
 def end_resolved_silences() -> int:
-    """End silences that were to last until their alerts resolve, once none of those fires. Returns how many."""
-    ended = 0
+    """End silences that were to last until their alerts resolve, once none of those fires. Returns how many.
+
+    An alert of another cause still fires: a silence that broke stays, and says that it broke.
+    """
     until = [s for s in active_silences() if s.until_resolved and s.last_matched_at]
-    fires = list(
-        Alert.objects.filter(state=Alert.State.FIRING)
-        .select_related("branch__repository", "rule")
-        .prefetch_related("spans", "broken_silences")
-        if until
-        else []
-    )
-    for silence in until:
-        if not any(silences_of(alert, [silence]) for alert in fires):
-            expire_silence(silence.pk, who=None)
-            ended += 1
-    return ended
+    labels = [labels_of(alert) for alert in firing_alerts()] if until else []
+    return sum(_end_resolved(s) for s in until if not any(matches(matchers_of(s), one) for one in labels))
+
+
+def _end_resolved(silence: Silence) -> bool:
+    try:
+        expire_silence(silence.pk, who=None, version=silence.version, why=": what it was made for is mended")
+    except SilenceConflict:  # somebody changed it this moment: the next look decides
+        return False
+    return True

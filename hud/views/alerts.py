@@ -17,12 +17,12 @@ from django.utils.text import get_valid_filename
 from django.views.decorators.http import require_POST, require_safe
 
 from hud.core.alerts.review import Review, ReviewLine, markdown_of
-from hud.core.alerts.rules import BROKEN_STREAK
 from hud.core.cellcode import LOOKS
 from hud.core.groups import group_look
-from hud.models import Alert, Silence
-from hud.queries.alerts import AlertFilter, AlertPage, StripPlace, alert_page, alerts_like, hidden_by
-from hud.queries.silence_matching import matchers_of
+from hud.models import Alert
+from hud.queries.alerts import AlertFilter, AlertPage, StripPlace, alert_page, alerts_like
+from hud.queries.silence_matching import matchers_for, matchers_of
+from hud.queries.silence_preview import hidden_by
 from hud.services import acknowledge as acknowledging
 from hud.services import silences
 from hud.services.permissions import admin_names, is_admin, is_on_call
@@ -175,22 +175,11 @@ def _allowed(request: HttpRequest, allowed: bool, sentence: str) -> User:
 
 
 def _matchers(found: Alert) -> list[dict[str, str]]:
-    """Return the narrowest matchers that silence this alert."""
-    common = [
-        {"name": "repository", "op": "=", "value": found.branch.repository.full_name},
-        {"name": "branch", "op": "=", "value": found.branch.name},
-        {"name": "rule", "op": "=", "value": found.rule.name},
-    ]
-    if found.kind == BROKEN_STREAK and len(found.jobs) == 1:
-        return [*common, {"name": "job", "op": "=", "value": found.jobs[0]}]
-    if found.kind == BROKEN_STREAK and found.signature:
-        return [*common, {"name": "signature", "op": "=", "value": found.signature}]
-    return common
+    return [{"name": m.name, "op": m.op, "value": m.value} for m in matchers_for(found)]
 
 
 def _hidden(found: Alert) -> dict[str, int]:
-    draft = Silence(matchers=_matchers(found))
-    hidden = hidden_by(matchers_of(draft))
+    hidden = hidden_by(matchers_for(found))
     return {"now": len(hidden.now), "past": len(hidden.past), "days": hidden.days}
 
 

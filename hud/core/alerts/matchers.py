@@ -17,7 +17,14 @@ _PROBES = ("a", "Z", "0", "q/x y (k, 7)", "\u2603 \u00fc", "zq9-" * 30, "-", "ma
 
 
 class BadMatcher(ValueError):
-    """The matchers cannot be used; the message is for the person who typed them."""
+    """The matchers cannot be used; the message is for the person who typed them.
+
+    `rows`: what is wrong with each, by its place in what was typed; empty where the set as a whole is wrong.
+    """
+
+    def __init__(self, message: str, rows: Mapping[int, str] | None = None) -> None:
+        super().__init__(message)
+        self.rows = dict(rows or {})
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,34 +59,54 @@ def matches_all(matchers: Iterable[Matcher], labels: Mapping[str, str]) -> bool:
 
 
 def read_matchers(typed: Sequence[Mapping[str, Any]]) -> tuple[Matcher, ...]:
-    """Return the matchers as typed or sent. Raises BadMatcher with the first thing that is wrong."""
+    """Return the matchers as typed or sent, without repeats. Raises BadMatcher with all that is wrong."""
     if not typed:
         raise BadMatcher("Give at least one matcher: without one, everything would be silenced.")
     if len(typed) > MOST_MATCHERS:
         raise BadMatcher(f"There are {len(typed)} matchers; at most {MOST_MATCHERS} are taken.")
-    matchers = tuple(dict.fromkeys(_read(one) for one in typed))
-    if all(_matches_anything(matcher) for matcher in matchers):
-        words = ", ".join(map(str, matchers))
+    found: dict[Matcher, None] = {}
+    wrong: dict[int, str] = {}
+    for row, one in enumerate(typed):
+        try:
+            found[_read(one)] = None
+        except BadMatcher as error:
+            wrong[row] = str(error)
+    if wrong:
+        raise BadMatcher(" ".join(dict.fromkeys(wrong.values())), wrong)
+    if all(_matches_anything(matcher) for matcher in found):
+        words = ", ".join(str(matcher)[:200] for matcher in found)
         raise BadMatcher(f"{words} would match every alert. Name a repository, job, group, team or rule.")
-    return matchers
+    return tuple(found)
 
 
 def _read(typed: Mapping[str, Any]) -> Matcher:
     name, op, value = (str(typed.get(key) or "") for key in ("name", "op", "value"))
     if name not in LABELS:
-        raise BadMatcher(f"There is no label {name!r}; labels are {', '.join(LABELS)}.")
+        words = f"There is no label {name[:40]!r}" if name else "Choose a label"
+        raise BadMatcher(f"{words}; labels are {', '.join(LABELS)}.")
     if op not in OPERATORS:
-        raise BadMatcher(f"{op!r} is no operator; write one of {' '.join(OPERATORS)}.")
-    if len(value) > LONGEST_VALUE or "\x00" in value:
-        raise BadMatcher(f"The value of {name} has more than {LONGEST_VALUE} characters or ones that cannot be kept.")
+        raise BadMatcher(f"{op[:10]!r} is no operator; write one of {' '.join(OPERATORS)}.")
+    if len(value) > LONGEST_VALUE:
+        raise BadMatcher(f"The value of {name} has {len(value)} characters; at most {LONGEST_VALUE} are taken.")
+    if not _can_be_kept(value):
+        raise BadMatcher(f"The value of {name} has characters that cannot be kept.")
     if op in ("=~", "!~"):
-        try:
-            _pattern(value)
-        except re2.error as error:
-            raw = error.args[0] if error.args else ""
-            reason = raw.decode("utf-8", "replace") if isinstance(raw, bytes) else str(raw)
-            raise BadMatcher(f"The pattern of {name} is none: {reason}.") from None
+        _try_pattern(name, value)
     return Matcher(name, op, value)
+
+
+def _can_be_kept(value: str) -> bool:
+    """NULs and halves of characters are in no label, and the database takes none."""
+    return "\x00" not in value and not any("\ud800" <= character <= "\udfff" for character in value)
+
+
+def _try_pattern(name: str, value: str) -> None:
+    try:
+        _pattern(value)
+    except re2.error as error:
+        raw = error.args[0] if error.args else ""
+        reason = raw.decode("utf-8", "replace") if isinstance(raw, bytes) else str(raw)
+        raise BadMatcher(f"The pattern of {name} cannot be read: {reason}.") from None
 
 
 def _matches_anything(matcher: Matcher) -> bool:
