@@ -50,6 +50,7 @@ class Supervisor:
         self._store: EmbeddedServers | None = None
         self._stopping = False
         self._starting = True
+        self._hurry = False
         self._inbox_looked_at_s = time.monotonic()
 
     def run(self) -> int:
@@ -197,7 +198,8 @@ class Supervisor:
     # ── Down ─────────────────────────────────────────────────────────────────────────────────────────────────────────
     def _on_signal(self, _signal: int, _frame: FrameType | None) -> None:
         if self._stopping:
-            return  # it is on its way down already, within a known time
+            self._hurry = True  # whatever does not stop by itself is killed now; what it worked on comes back
+            return
         self._stopping = True
         if self._starting:
             raise _Stop
@@ -210,7 +212,7 @@ class Supervisor:
         for sig, patience_s in zip((signal.SIGTERM, signal.SIGQUIT), _PATIENCE_S, strict=True):
             for child in running:
                 child.ask_to_stop(sig)
-            _wait_until(lambda: not any(child.is_running() for child in running), patience_s)
+            _wait_until(lambda: self._hurry or not any(child.is_running() for child in running), patience_s)
         for child in self.children:
             child.kill()
             child.drain()

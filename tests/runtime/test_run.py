@@ -196,6 +196,18 @@ def test_stopped_while_it_starts_it_leaves_nothing(hud: Hud, reached: str) -> No
     assert "HUD ready" not in hud.said()
 
 
+def test_a_second_ctrl_c_waits_for_nobody_and_leaves_nothing(hud: Hud) -> None:
+    hud.start().wait_until_ready()
+    for pid in hud.processes("worker@%h"):
+        os.kill(pid, signal.SIGSTOP)  # it hears no request to stop
+    assert hud.process is not None
+    hud.process.send_signal(signal.SIGINT)
+    wait_for(lambda: "stopping" in hud.said(), "it began to stop")
+    assert hud.stop(signal.SIGINT) == 0
+    assert "stopped" in hud.said()
+    hud.assert_nothing_is_left()
+
+
 def test_a_worker_that_dies_is_started_again(hud: Hud) -> None:
     hud.start().wait_until_ready()
     for pid in hud.processes("worker@%h"):
