@@ -74,6 +74,7 @@ class DryAlertOut(Schema):
 class DryRunOut(Schema):
     days: int
     alerts: list[DryAlertOut]
+    notes: list[str]
 
 
 @router.get("/alert-rules", response={200: list[RuleOut]}, summary="Alert rules")
@@ -94,7 +95,7 @@ def make_rule(request: HttpRequest, body: RuleIn) -> Status[Any]:
     summary="What a rule would have raised (admin)",
 )
 def preview_rule(request: HttpRequest, body: RuleIn) -> dict[str, Any]:
-    """Over the last `days` of stored history, by the final state of each cell."""
+    """Over the last `days` of stored history, by the final state of each cell; `notes` say what cannot be known."""
     require_admin(request)
     read = read_rule({**body.spec, "name": body.name or "preview"})
     if read.errors:
@@ -104,7 +105,8 @@ def preview_rule(request: HttpRequest, body: RuleIn) -> dict[str, Any]:
     branch = branch_at(repository.owner, repository.name, name)
     if branch is None:
         raise HttpError(404, f"{repository.full_name} has no branch {name} here.")
-    return {"days": body.days, "alerts": [_dry_out(a) for a in dry_run(branch, read.spec, days=body.days)]}
+    found = dry_run(branch, read.spec, days=body.days)
+    return {"days": found.days, "alerts": [_dry_out(a) for a in found.alerts], "notes": found.notes}
 
 
 @router.get("/alert-rules/{int:rule_id}", response={200: RuleDetailOut, **_MISSING}, summary="One rule, its history")

@@ -15,12 +15,12 @@ from hud.core.alerts.telling import goes_on
 from hud.core.alerts.words import commits, listed
 from hud.core.viable import SIGNAL_CHARS
 from hud.models import Alert, AlertEvent, AlertRule, Branch, BranchCommit, Run
+from hud.queries.alert_clock_history import WAITING
 from hud.queries.alert_rows import JobTable
 from hud.services.locks import lock_repository
 from hud.services.telling import tell
 
 _NEWEST_ROWS = 50
-_WAITING = ("queued", "pending", "requested", "waiting")
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +101,7 @@ def _waiting(spec: RuleSpec, branch: Branch) -> Trouble | None:
     counted = {i: job.shown for job in JobTable(branch.repository_id).counted(spec).values() for i in job.job_ids}
     newest = BranchCommit.objects.filter(branch=branch).order_by("-position").values("commit_id")[:_NEWEST_ROWS]
     late = (
-        Run.objects.filter(job_id__in=counted, commit_id__in=newest, status__in=_WAITING)
+        Run.objects.filter(job_id__in=counted, commit_id__in=newest, status__in=WAITING)
         .annotate(began=Coalesce("created_at", "started_at"))
         .filter(Q(began__lte=now - timedelta(seconds=spec.queue_s)))
         .values_list("job_id", "began")
