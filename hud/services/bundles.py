@@ -7,7 +7,8 @@ from django.db import transaction
 from django.db.models import Q
 from django.utils import timezone
 
-from hud.core.alerts.bundles import Fate, parts_of, payload_of_several
+from hud.clients.notify import preset_of
+from hud.core.alerts.bundles import payload_of_several
 from hud.models import Alert, OutboxMessage, Target
 from hud.services.outbox import quiet_until_of
 from hud.services.telling import is_muted, take_back
@@ -67,9 +68,7 @@ def _candidates(first: OutboxMessage, target: Target) -> list[OutboxMessage]:
 
 def is_for_people(target: Target) -> bool:
     """Tell whether a message may say several things. A pager or a tracker takes one for each alert."""
-    if target.kind in (Target.Kind.ALERTMANAGER, Target.Kind.GITHUB):
-        return False
-    return target.service not in ("pagerduty", "opsgenie")
+    return preset_of(target.kind, target.service).together is not None
 
 
 def _bound_together(messages: list[OutboxMessage]) -> list[OutboxMessage]:
@@ -133,8 +132,3 @@ def _cancel(messages: list[OutboxMessage], why: str = "") -> None:
     if messages:
         state = OutboxMessage.State.CANCELLED
         OutboxMessage.objects.filter(pk__in=[m.pk for m in messages]).update(state=state, error=why)
-
-
-def is_all_over(bundle: Bundle) -> bool:
-    """Tell whether every alert in it broke and was mended while it waited."""
-    return all(part.fate is Fate.OVER for part in parts_of([m.payload for m in bundle.messages if m.alert_id]))

@@ -4,17 +4,23 @@ import base64
 import hashlib
 import json
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from cryptography.fernet import Fernet, InvalidToken
 from django.conf import settings
 from django.contrib.auth.base_user import AbstractBaseUser
 from django.db import transaction
+from django.utils import timezone
 
-from hud.clients.notify import Options, TargetRefused, check_target, shown_address
+from hud.clients.notify import Options, TargetRefused, check_target, preset_of, shown_address
+from hud.clients.notify.presets import BY_NAME
+from hud.core.alerts.quiet import QuietHours
 from hud.core.text import storable
-from hud.models import Target
+from hud.models import OutboxMessage, Target
 from hud.services.audit import record
+
+MOST_GROUP_S = 3600
 
 
 class TargetConflict(ValueError):
@@ -54,6 +60,31 @@ def options() -> Options:
     )
 
 
+@dataclass(frozen=True, slots=True)
+class Manner:
+    """How a target is told: fields of Target."""
+
+    together: bool = False
+    group_s: int | None = None
+    quiet: QuietHours | None = None
+
+
+def typed_config(service: str, values: Mapping[str, str], *, known: Target | None) -> tuple[str, dict[str, Any] | None]:
+    """Return the kind and the configuration of a filled-in form; None: nothing of a known target's was typed anew.
+
+    What is left empty stays as it was; a single "-" takes it away. Raises TargetRefused.
+    """
+    if service not in BY_NAME:
+        raise TargetRefused(f"There is no service {service[:20]!r}; there are {', '.join(BY_NAME)}.")
+    preset = BY_NAME[service]
+    given = {f.name: str(values.get(f.name) or "").strip() for f in preset.fields}
+    before = config_of(known).get("typed", {}) if known is not None else {}
+    merged = {name: {"": before.get(name, ""), "-": ""}.get(value, value) for name, value in given.items()}
+    if known is not None and merged == before:
+        return preset.kind, None
+    return preset.kind, preset.build(merged)
+
+
 @transaction.atomic
 def save_target(
     *,
@@ -61,6 +92,8 @@ def save_target(
     kind: str,
     config: Mapping[str, Any] | None,
     who: AbstractBaseUser,
+    service: str = "",
+    manner: Manner | None = None,
     teams: list[str] | None = None,
     repository_id: int | None = None,
     enabled: bool = True,
@@ -81,14 +114,38 @@ def save_target(
         raise TargetConflict(f"Somebody changed it meanwhile: it is at version {target.version}, not {version}.")
     before = told(target) if target.pk is not None else None
     if config is not None or target.pk is None:
-        checked = check_target(kind, config or {}, options())
-        target.kind, target.sealed, target.shown = kind, seal(checked), shown_address(kind, checked)
+        _take_config(target, kind, config or {}, service)
+    if manner is not None:
+        _take_manner(target, manner)
     target.name, target.enabled, target.repository_id = name, enabled, repository_id
     target.teams = [storable(t.strip(), 100) for t in teams or [] if t.strip()]
     target.version = target.version + 1 if target.pk is not None else 1
     target.save()
+    if before and before["quiet"] != target.quiet:
+        # What waited for the old hours is looked at again: the sender puts off what still has to wait.
+        target.messages.filter(state=OutboxMessage.State.WAITING, held=True).update(due_at=timezone.now())
     record(who, "target.changed" if before else "target.made", f"target {name}", before=before, after=told(target))
     return target
+
+
+def _take_config(target: Target, kind: str, config: Mapping[str, Any], service: str) -> None:
+    checked = check_target(kind, config, options())
+    if "typed" in config:
+        checked["typed"] = dict(config["typed"])
+    target.kind, target.service, target.sealed = kind, service, seal(checked)
+    target.shown = shown_address(kind, checked)
+
+
+def _take_manner(target: Target, manner: Manner) -> None:
+    preset = preset_of(target.kind, target.service)
+    if preset.together is None and manner.together:
+        raise TargetRefused(f"{preset.label} takes one message for each alert.")
+    if manner.quiet is not None and target.kind in (Target.Kind.ALERTMANAGER, Target.Kind.GITHUB):
+        raise TargetRefused(f"Quiet hours are for people; {preset.label} wakes nobody by itself.")
+    if manner.group_s is not None and not 0 <= manner.group_s <= MOST_GROUP_S:
+        raise TargetRefused(f"The wait for other alerts is from 0 to {MOST_GROUP_S} seconds.")
+    target.together, target.group_s = manner.together, manner.group_s
+    target.quiet = manner.quiet.stored() if manner.quiet else {}
 
 
 def told(target: Target) -> dict[str, Any]:
@@ -99,6 +156,10 @@ def told(target: Target) -> dict[str, Any]:
         "shown": target.shown,
         "teams": target.teams,
         "enabled": target.enabled,
+        "service": target.service,
+        "together": target.together,
+        "group_s": target.group_s,
+        "quiet": target.quiet,
         "repository": target.repository_id,
         "version": target.version,
     }

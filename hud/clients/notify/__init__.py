@@ -6,6 +6,19 @@ outcome = send(Post("webhook", config, key, payload, repeat=False), options)
 
 from hud.clients.notify.alertmanager import send_again
 from hud.clients.notify.post import Options, Outcome, Post, TargetRefused
+from hud.clients.notify.presets import PRESETS, Preset, preset_of
 from hud.clients.notify.senders import check_target, send, shown_address
 
-__all__ = ["Options", "Outcome", "Post", "TargetRefused", "check_target", "send", "send_again", "shown_address"]
+__all__ = [
+    "PRESETS",
+    "Options",
+    "Outcome",
+    "Post",
+    "Preset",
+    "TargetRefused",
+    "check_target",
+    "preset_of",
+    "send",
+    "send_again",
+    "shown_address",
+]

@@ -11,6 +11,7 @@ from urllib.parse import unquote, urlsplit
 from hud.clients.notify.post import Options, Outcome, Post, TargetRefused
 
 MOST_ADDRESSES = 50
+NO_SERVER = Outcome(False, None, "No server for e-mail is set (SMTP_URL).", final=True)
 
 
 def check(config: Mapping[str, Any], options: Options) -> dict[str, Any]:
@@ -31,9 +32,11 @@ def check(config: Mapping[str, Any], options: Options) -> dict[str, Any]:
 
 def send(post: Post, options: Options) -> Outcome:
     """Send one mail to all addresses of the target."""
-    if not options.smtp_url:
-        return Outcome(False, None, "No server for e-mail is set (SMTP_URL).", final=True)
-    mail = _mail(post, options)
+    return hand_over(_mail(post, options), options) if options.smtp_url else NO_SERVER
+
+
+def hand_over(mail: EmailMessage, options: Options) -> Outcome:
+    """Give a mail to the server of SMTP_URL."""
     server = urlsplit(options.smtp_url)
     context = ssl.create_default_context()
     secure = server.scheme == "smtps"
@@ -52,10 +55,17 @@ def send(post: Post, options: Options) -> Outcome:
                 client.login(unquote(server.username), unquote(server.password or ""))
             sent = True
             client.send_message(mail)
+    except smtplib.SMTPRecipientsRefused as error:
+        codes = [code for code, _ in error.recipients.values()]
+        final = all(code >= 500 for code in codes)
+        return Outcome(False, codes[0], f"The mail server refuses the address ({codes[0]}).", final=final)
     except smtplib.SMTPResponseException as error:
         return Outcome(False, error.smtp_code, f"The mail server answered {error.smtp_code}.")
     except smtplib.SMTPException as error:
         return Outcome(False, None, f"The mail server refused it ({type(error).__name__}).", may_have_arrived=sent)
+    except TimeoutError:
+        words = f"The mail server was silent for {options.timeout_s:g} s (setting NOTIFY_TIMEOUT_S)."
+        return Outcome(False, None, words, may_have_arrived=sent)
     except OSError:
         return Outcome(False, None, "The mail server could not be reached.", may_have_arrived=sent)
     return Outcome(True, 250)

@@ -45,5 +45,5 @@ def shown_address(kind: str, config: Mapping[str, Any]) -> str:
         return str(config.get("repository", ""))
     parts = urlsplit(str(config.get("url", "")))
     if kind == "apprise":
-        return f"{parts.scheme}://…"
+        return "an address of its own" if parts.scheme.startswith("http") else f"{parts.scheme}://…"
     return f"{parts.scheme}://{parts.hostname or ''}{f':{parts.port}' if parts.port else ''}/…"

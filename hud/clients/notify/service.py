@@ -11,12 +11,16 @@ import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
+from urllib.parse import quote
 
+import orjson
 from urllib3.util import connection as urllib3_connection
 
 from hud.clients.notify.post import Options, Outcome, Post, TargetRefused
+from hud.clients.notify.webhook import post_body
 from hud.clients.outbound import AddressRefused, NameNotResolved, OutboundPolicy
 
+_PAGERS = ("pagerduty", "opsgenie")
 _guard = threading.local()
 _plain_connect = socket.create_connection
 _urllib3_connect = urllib3_connection.create_connection
@@ -28,17 +32,25 @@ def _checked_address(address: tuple[str, int]) -> tuple[str, int]:
         return address
     try:
         return (policy.check_host(address[0], address[1]).addresses[0], address[1])
-    except (AddressRefused, NameNotResolved) as error:
+    except AddressRefused as error:
         _guard.refused = str(error)
         raise OSError("refused") from None
+    except NameNotResolved as error:
+        _guard.unresolved = str(error)
+        raise OSError("not resolved") from None
 
 
 def _connect(address: tuple[str, int], *args: Any, **kwargs: Any) -> socket.socket:
-    return _plain_connect(_checked_address(address), *args, **kwargs)
+    return _noted(_plain_connect(_checked_address(address), *args, **kwargs))
 
 
 def _connect_urllib3(address: tuple[str, int], *args: Any, **kwargs: Any) -> socket.socket:
-    return _urllib3_connect(_checked_address(address), *args, **kwargs)
+    return _noted(_urllib3_connect(_checked_address(address), *args, **kwargs))
+
+
+def _noted(connection: socket.socket) -> socket.socket:
+    _guard.connected = True
+    return connection
 
 
 # Only threads that are inside `_guarded` notice these.
@@ -48,7 +60,7 @@ urllib3_connection.create_connection = _connect_urllib3
 
 @contextmanager
 def _guarded(policy: OutboundPolicy) -> Iterator[None]:
-    _guard.policy, _guard.refused = policy, ""
+    _guard.policy, _guard.refused, _guard.unresolved, _guard.connected = policy, "", "", False
     try:
         yield
     finally:
@@ -67,6 +79,8 @@ def _service(url: str) -> Any:
     package = type(found).__module__
     if not hasattr(module, "requests") and ".email" not in package:
         raise TargetRefused("This service is not reached over HTTP or e-mail, so its connections could not be checked.")
+    if any(isinstance(value, apprise.AppriseAttachment) and len(value) for value in vars(found).values()):
+        raise TargetRefused("An address that has a file of this machine read, such as a template, is not used.")
     return found
 
 
@@ -103,14 +117,40 @@ def send(post: Post, options: Options) -> Outcome:
     """Hand the message to the service."""
     service = _service(str(post.config["url"]))
     _check_hosts(service, options)
+    if isinstance(post.payload.get("id"), int):
+        _tie_to_alert(service, f"hud-alert-{post.payload['id']}")
+        if service.schema == "opsgenie" and post.payload.get("state") == "resolved":
+            return _close_in_opsgenie(service, post, options)
     service.socket_connect_timeout = options.connect_timeout_s
     service.socket_read_timeout = options.timeout_s
+    service.retry = 0  # tries are HUD's business: each is written down
+    service.redirects = False
+    service.overflow_mode = type(service.overflow_mode)("truncate" if service.schema in _PAGERS else "split")
     kind = "success" if post.payload.get("state") == "resolved" else "failure"
     with _guarded(options.policy()):
         delivered = bool(service.notify(body=f"{post.text}\n\nKey: {post.key}", title=post.subject, notify_type=kind))
-        refused = str(getattr(_guard, "refused", ""))
+        refused, unresolved, connected = str(_guard.refused), str(_guard.unresolved), bool(_guard.connected)
     if refused:
         raise TargetRefused(refused)
     if delivered:
         return Outcome(True)
-    return Outcome(False, None, "The service did not take it, or could not be reached.", may_have_arrived=False)
+    if connected:
+        # Apprise says no more than that: an answer that was lost looks like a refusal.
+        return Outcome(False, None, "The service did not take it; it may have arrived.", may_have_arrived=True)
+    return Outcome(False, None, unresolved or "The service could not be reached.")
+
+
+def _tie_to_alert(service: Any, key: str) -> None:
+    """Have a pager know the beginning and the end of an alert, and a repeat, as one incident."""
+    for name in ("dedup", "alias"):
+        if hasattr(service, name) and not getattr(service, name):
+            setattr(service, name, key)
+
+
+def _close_in_opsgenie(service: Any, post: Post, options: Options) -> Outcome:
+    """Close the alert by its alias: Apprise could only by a number that it keeps in its memory."""
+    root = {"eu": "https://api.eu.opsgenie.com"}.get(str(service.region_name), "https://api.opsgenie.com")
+    body = orjson.dumps({"source": "HUD", "note": post.subject[:25_000]})
+    headers = {"Authorization": f"GenieKey {service.apikey}", "Content-Type": "application/json", "User-Agent": "HUD"}
+    address = f"{root}/v2/alerts/{quote(str(service.alias), safe='')}/close?identifierType=alias"
+    return post_body(address, body, headers, options)

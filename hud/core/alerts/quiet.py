@@ -38,7 +38,7 @@ class QuietHours:
         today = now.astimezone(zone).date()
         for day in (today - _DAY, today, today + _DAY):
             start, end = self._on(day, zone)
-            if start <= now < end:
+            if start <= now.astimezone(UTC) < end:
                 return end
         return None
 

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth.models import User
-from django.http import HttpRequest, HttpResponse, HttpResponseBase
+from django.http import HttpRequest, HttpResponse, HttpResponseBase, QueryDict
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods, require_POST
 
-from hud.clients.notify import TargetRefused
+from hud.clients.notify import PRESETS, Preset, TargetRefused, preset_of
+from hud.core.alerts.quiet import WAITING_PRIORITIES, QuietRefused, read_quiet
+from hud.core.alerts.rules import PRIORITIES
 from hud.models import OutboxMessage, Repository, Target
 from hud.queries.targets import last_messages
 from hud.services.audit import record
 from hud.services.outbox import enqueue_test
-from hud.services.targets import TargetConflict, save_target
+from hud.services.targets import MOST_GROUP_S, Manner, TargetConflict, save_target, typed_config
 from hud.views.access import admins_only
 
 PURPOSE = "Admins say here who is told of alerts, and try whether the messages arrive."
@@ -56,37 +60,98 @@ def test(request: HttpRequest) -> HttpResponseBase:
 def _page(request: HttpRequest, *, error: str = "", status: int = 200) -> HttpResponse:
     rows = list(Target.objects.select_related("repository"))
     last = last_messages([row.pk for row in rows])
+    typed = request.POST if error else QueryDict()
+    wanted = typed.get("service", "") if error else request.GET.get("service", "")
+    chosen = next((preset for preset in PRESETS if preset.name == wanted), None)
     context = {
-        "rows": [(row, last.get(row.pk, ())) for row in rows],
-        "kinds": Target.Kind.choices,
+        "rows": [_row(row, last.get(row.pk, ()), typed) for row in rows],
+        "presets": PRESETS,
+        "new": _form(chosen, None, {} if typed.get("target") else typed) if chosen else None,
         "repositories": Repository.objects.all(),
+        "priorities": PRIORITIES,
+        "group_wait_s": settings.ALERT_GROUP_WAIT_S,
+        "most_group_s": MOST_GROUP_S,
         "error": error,
-        "typed": request.POST if error else {},
         "waiting": OutboxMessage.objects.filter(state=OutboxMessage.State.WAITING).count(),
     }
     return render(request, "hud/manage_targets.html", context, status=status)
 
 
+def _row(target: Target, sent: Sequence[OutboxMessage], typed: Mapping[str, Any]) -> dict[str, Any]:
+    preset = preset_of(target.kind, target.service)
+    is_typed = typed.get("target") == str(target.pk)
+    return {
+        "target": target,
+        "sent": sent,
+        "preset": preset,
+        "form": _form(preset, target, typed if is_typed else {}),
+        "is_typed": is_typed,
+        "beats": target.kind == Target.Kind.ALERTMANAGER,
+    }
+
+
+def _form(preset: Preset, target: Target | None, typed: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what a form shows: what was typed, or what is kept of a known target. Secrets are in neither."""
+    quiet = target.quiet if target else {}
+    values = {
+        "name": target.name if target else "",
+        "teams": ", ".join(target.teams) if target else "",
+        "repository": str(target.repository_id or "") if target else "",
+        "enabled": target.enabled if target else True,
+        "together": target.together if target else bool(preset.together),
+        "group_s": "" if target is None or target.group_s is None else str(target.group_s),
+        "quiet_from": quiet.get("from", ""),
+        "quiet_to": quiet.get("to", ""),
+        "quiet_zone": quiet.get("zone", ""),
+        "quiet_priorities": quiet.get("priorities", WAITING_PRIORITIES),
+    }
+    if typed:
+        texts = ("name", "teams", "repository", "group_s", "quiet_from", "quiet_to", "quiet_zone")
+        values |= {name: str(typed.get(name, "")) for name in texts}
+        values |= {name: bool(typed.get(name)) for name in ("enabled", "together")}
+        values["quiet_priorities"] = _listed(typed, "quiet_priorities")
+    fields = [(f, "" if f.secret else str(typed.get(f"field_{f.name}", ""))) for f in preset.fields]
+    may_be_quiet = preset.kind not in (Target.Kind.ALERTMANAGER, Target.Kind.GITHUB)
+    return {"preset": preset, "target": target, "fields": fields, "may_be_quiet": may_be_quiet, **values}
+
+
 def _typed(request: HttpRequest) -> dict[str, Any]:
-    """Return what was typed. An empty address leaves that of a known target as it is."""
+    """Return what was typed. What is left empty of a known target's address stays as it is. Raises TargetRefused."""
     post = request.POST
-    kind = post.get("kind", "")
-    address, secret = post.get("address", "").strip(), post.get("secret", "").strip()
-    config: dict[str, Any] | None = None
-    if address or not post.get("target"):
-        config = {"to": address} if kind == "email" else {"url": address, "secret": secret}
-    repository = post.get("repository", "")
     known, version = post.get("target", ""), post.get("version", "")
+    target = Target.objects.get(pk=int(known)) if _is_number(known) else None
+    service = post.get("service", "")
+    values = {name.removeprefix("field_"): post.get(name, "") for name in post if name.startswith("field_")}
+    kind, config = typed_config(service, values, known=target)
+    repository = post.get("repository", "")
     return {
         "name": post.get("name", ""),
         "kind": kind,
+        "service": service,
         "config": config,
+        "manner": _typed_manner(post),
         "teams": post.get("teams", "").split(","),
         "repository_id": int(repository) if _is_number(repository) else None,
         "enabled": bool(post.get("enabled")),
-        "target_id": int(known) if _is_number(known) else None,
+        "target_id": target.pk if target else None,
         "version": int(version) if _is_number(version) else 0,
     }
+
+
+def _typed_manner(post: QueryDict) -> Manner:
+    wait = post.get("group_s", "").strip()
+    if wait and not _is_number(wait):
+        raise TargetRefused("Write the wait for other alerts as a whole number of seconds, or leave it empty.")
+    typed = {name: post.get(f"quiet_{name}", "") for name in ("from", "to", "zone")}
+    try:
+        quiet = read_quiet({**typed, "priorities": post.getlist("quiet_priorities")})
+    except QuietRefused as error:
+        raise TargetRefused(str(error)) from None
+    return Manner(together=bool(post.get("together")), group_s=int(wait) if wait else None, quiet=quiet)
+
+
+def _listed(typed: Mapping[str, Any], name: str) -> list[str]:
+    return typed.getlist(name) if isinstance(typed, QueryDict) else []
 
 
 def _is_number(text: str) -> bool:
