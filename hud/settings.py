@@ -366,6 +366,9 @@ NOTIFY_SWEEP_S = _env.seconds(
     "NOTIFY_SWEEP_S", 5, "how often due notifications and reminders are looked for", least=0.5
 )
 ALERTMANAGER_RESEND_S = _env.seconds(
+FOLLOW_WINDOW_S = _env.seconds(
+    "FOLLOW_WINDOW_S", 60, "what changes within this time is told in one mail to those who follow it"
+)
     "ALERTMANAGER_RESEND_S",
     60,
     "how often an Alertmanager is sent the alerts that fire; after five times it forgets",
@@ -398,6 +401,12 @@ def _log_storage(url: str) -> dict[str, object]:
             "OPTIONS": {"location": str(DATA_DIR / "files")},
         }
     parts = urlsplit(url)
+CELERY_BEAT_SCHEDULE["tell people"] = {
+    "task": "hud.tasks.notify_people",
+    "schedule": NOTIFY_SWEEP_S,
+    "options": {"expires": 30},
+}
+
     if parts.scheme != "s3" or not parts.netloc:
         raise ImproperlyConfigured(f"LOG_STORE_URL is {url!r}; write s3://bucket or s3://bucket/prefix.")
     options: dict[str, object] = {

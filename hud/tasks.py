@@ -10,8 +10,10 @@ from hud.services.alert_clock import evaluate_by_clock
 from hud.services.alerting import look_after_alerts
 from hud.services.github import github_client
 from hud.services.ingest import Applied
+from hud.services.mail import deliver_mails
 from hud.services.notify import deliver_to, targets_to_wake
 from hud.services.silences import end_resolved_silences
+from hud.services.subscriptions import look_at_followed, tell_followers
 
 MOST_FETCHES = 4
 """Messages sent for the logs of one batch: each fetches what is due until nothing is, so a few are enough."""
@@ -136,6 +138,14 @@ def forget_old_items() -> int:
 
 @shared_task(name="hud.tasks.forget_old_test_results")
 def forget_old_test_results() -> int:
+@shared_task(name="hud.tasks.notify_people")
+def notify_people() -> None:
+    """Tell people of what they follow, and authors of what their commits broke."""
+    look_at_followed()
+    tell_followers()
+    deliver_mails()
+
+
     """Delete test results that are older than they are kept."""
     return junit.forget_old_results()
 

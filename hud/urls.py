@@ -13,6 +13,8 @@ from hud.api.v1 import api
 from hud.views import alerts as alert_pages
 from hud.views import blocking, card, comment, flaky, grid, hooks, live, pull, rule_editor, rules, why
 from hud.views import notices as notice_pages
+from hud.views import subscriptions as subscription_pages
+from hud.views import silences as silence_pages
 from hud.views.apidocs import docs
 from hud.views.badge import badge
 from hud.views.commit import commit
@@ -64,6 +66,11 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("manage/follow/untrack", manage_follow.untrack, name="stop-tracking"),
     path("manage/follow/secret", manage_follow.secret, name="webhook-secret"),
     path("manage/inbox", manage_inbox.inbox, name="inbox"),
+    # ── Subscriptions ────────────────────────────────────────────────────────────────────────────────────────────────
+    path("subscriptions", subscription_pages.subscriptions, name="subscriptions"),
+    path("subscriptions/address", subscription_pages.address, name="subscription-address"),
+    path("subscriptions/<int:subscription_id>/change", subscription_pages.change, name="subscription-change"),
+    path("subscriptions/stop/<str:token>", subscription_pages.stop, name="subscription-stop"),
     path("manage/inbox/<int:item_id>", manage_inbox.item, name="inbox-item"),
     path("manage/inbox/retry", manage_inbox.retry, name="inbox-retry"),
     path("manage/inbox/dismiss", manage_inbox.dismiss, name="inbox-dismiss"),
@@ -99,6 +106,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("<str:owner>/<str:name>/pull/<int:number>/report", comment.report, name="pull-report"),
     path("<str:owner>/<str:name>/job/<int:job_id>", job, name="job"),
     path("<str:owner>/<str:name>/run/<signed:external_id>", run_page, name="run"),
+    path("<owner>/<name>/-/follow/<path:branch>", subscription_pages.new, name="subscription-new"),
     path("<str:owner>/<str:name>/run/<signed:external_id>/log", raw_log, name="raw-log"),
     # ── Last, because a branch may hold slashes ──────────────────────────────────────────────────────────────────────
     path("<owner>/<name>/<path:branch>", grid.grid, name="grid"),

@@ -81,11 +81,9 @@ def _notice_or_missing(notice_id: int) -> Notice:
 def _checked(post: Mapping[str, str]) -> posting.Wanted:
     """Return what was typed, checked. Raises NoticeRefused."""
     errors: dict[str, str] = {}
-    times: dict[str, datetime | None] = {}
-    for name in ("starts_at", "ends_at"):
-        typed = post.get(name, "").strip()
-        times[name] = typed_moment(typed)
-        if typed and times[name] is None:
+    times = {name: typed_moment(post.get(name, "")) for name in ("starts_at", "ends_at")}
+    for name, moment in times.items():
+        if moment is None and post.get(name, "").strip():
             errors[name] = "Write it like 2026-03-02 15:00 (UTC)."
     repository = None
     chosen = post.get("repository", "")
@@ -94,9 +92,15 @@ def _checked(post: Mapping[str, str]) -> posting.Wanted:
         repository = Repository.objects.filter(pk=number).first()
         if repository is None:
             errors["repository"] = "This repository is no longer there."
-    texts = {name: post.get(name, "") for name in ("kind", "text", "link")}
     try:
-        wanted = posting.check(**texts, repository=repository, **times)
+        wanted = posting.check(
+            kind=post.get("kind", ""),
+            text=post.get("text", ""),
+            link=post.get("link", ""),
+            repository=repository,
+            starts_at=times["starts_at"],
+            ends_at=times["ends_at"],
+        )
     except NoticeRefused as error:
         raise NoticeRefused(error.errors | errors) from None
     if errors:
