@@ -11,7 +11,7 @@ from django.urls.converters import IntConverter
 from hud.api.hud_shape import hud
 from hud.api.v1 import api
 from hud.views import alerts as alert_pages
-from hud.views import blocking, card, comment, flaky, grid, hooks, live, pull, rule_editor, rules, why
+from hud.views import blocking, card, comment, flaky, grid, hooks, live, pull, rule_editor, rules, silences_editor, why
 from hud.views import notices as notice_pages
 from hud.views import subscriptions as subscription_pages
 from hud.views import silences as silence_pages
@@ -58,6 +58,12 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("alerts/<int:alert_id>/note", alert_pages.note, name="alert-note"),
     path("alerts/<int:alert_id>/silence", alert_pages.silence, name="alert-silence"),
     path("alerts/<int:alert_id>/review.md", alert_pages.review, name="alert-review"),
+    path("silences", silence_pages.silences, name="silences"),
+    path("silences/new", silences_editor.new, name="silence-new"),
+    path("silences/debt", silence_pages.debt, name="silence-debt"),
+    path("silences/<int:silence_id>", silence_pages.silence, name="silence"),
+    path("silences/<int:silence_id>/edit", silences_editor.edit, name="silence-edit"),
+    path("silences/<int:silence_id>/expire", silence_pages.expire, name="silence-expire"),
     # ── For admins ───────────────────────────────────────────────────────────────────────────────────────────────────
     path("manage/", manage_overview.overview, name="manage"),
     path("manage/follow", manage_follow.follow, name="follow"),

@@ -13,7 +13,7 @@ from django.utils import timezone
 from hud.core.alerts.matchers import Matcher
 from hud.core.alerts.silencevalues import FieldChange, SilenceValues, changes_between, values_of_trail
 from hud.core.text import storable
-from hud.models import Alert, AuditEntry, Silence, SilenceBreak
+from hud.models import Alert, AuditEntry, Mail, Silence, SilenceBreak
 from hud.queries.silence_matching import Hides, firing_alerts, hidden_among, matchers_of, state_of
 
 STATES = ("active", "pending", "expired")
@@ -151,6 +151,16 @@ def _page(rows: QuerySet[Silence], state: str, page: int) -> list[Silence]:
     }
     first = (page - 1) * PER_PAGE
     return list(rows.order_by(*order[state])[first : first + PER_PAGE])
+
+
+def reminder_keys(silence_id: int) -> str:
+    """Return how the keys of the mails begin that remind of a silence's ends."""
+    return f"silence-{silence_id}-"
+
+
+def reminder_of(silence: Silence) -> Mail | None:
+    """Return the newest mail that reminds its owner, None where none was written."""
+    return Mail.objects.filter(key__startswith=reminder_keys(silence.pk)).order_by("-id").first()
 
 
 # ── History ──────────────────────────────────────────────────────────────────────────────────────────────────────────

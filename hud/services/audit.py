@@ -10,22 +10,26 @@ from hud.models import AuditEntry
 
 COMMAND = "command line"
 """Who did it, where nobody was signed in: a management command."""
+BY_ITSELF = "HUD"
+"""Who did it, where no person did."""
 
 
 def record(
-    who: AbstractBaseUser | AnonymousUser | None,
+    who: AbstractBaseUser | AnonymousUser | str | None,
     what: str,
     target: str = "",
     *,
     before: Any = None,
     after: Any = None,
-    by: str = COMMAND,
 ) -> AuditEntry:
     """Note a change; call it in the transaction of the change, so that there is never one without the other.
 
-    `before` and `after` are what JSON can hold; never a secret. `by`: who did it where nobody was signed in.
+    `before` and `after` are what JSON can hold; never a secret. `who` may be BY_ITSELF.
     """
-    name = who.get_username() if who is not None and who.is_authenticated else by
+    if isinstance(who, str):
+        name = who
+    else:
+        name = who.get_username() if who is not None and who.is_authenticated else COMMAND
     return AuditEntry.objects.create(
         who=storable(name, 150), what=what, target=storable(target, 400), before=before, after=after
     )

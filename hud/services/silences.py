@@ -24,9 +24,12 @@ from hud.queries.silence_matching import (
     silences_of,
     state_of,
 )
-from hud.services.audit import record
+from hud.services.audit import BY_ITSELF, record
+from hud.services.silence_reminders import drop_reminders
 
 CLOCK_TOLERANCE = timedelta(minutes=5)
+_SAME_TIME = timedelta(seconds=1)
+"""Forms keep no parts of seconds: a time that differs by less is the same."""
 MOST_AHEAD = timedelta(days=366)
 LONGEST_REASON = 4000
 LONGEST_ISSUE_URL = 1000
@@ -141,8 +144,12 @@ def change_silence(silence_id: int, wanted: SilenceValues, *, version: int, who:
         raise SilenceConflict("It is over and can no longer be changed; make a new one like it.", silence)
     before, hidden = told(silence), _hidden(silence)
     fields = wanted.fields()
+    for name in ("starts_at", "ends_at"):
+        if abs(fields[name] - getattr(silence, name)) < _SAME_TIME:
+            fields[name] = getattr(silence, name)
     if fields["ends_at"] != silence.ends_at:
         silence.reminded_at = None
+        drop_reminders(silence)
     if fields["matchers"] != silence.matchers:
         silence.last_matched_at = None
     for name, value in fields.items():
@@ -169,8 +176,9 @@ def expire_silence(
     silence.expired_at = timezone.now()
     silence.version += 1
     silence.save()
-    name = who.get_username() if who else "HUD"
-    record(who, "silence.expired", f"silence {silence.pk}", before=before, after=told(silence), by=name)
+    drop_reminders(silence)
+    name = who.get_username() if who else BY_ITSELF
+    record(who or BY_ITSELF, "silence.expired", f"silence {silence.pk}", before=before, after=told(silence))
     _note_on_alerts(hidden, silence, "unsilenced", f"{name} ended silence {silence.pk}{why}.")
     return silence
 

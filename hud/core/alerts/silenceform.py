@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 
 from hud.core.ago import span_words
@@ -53,20 +53,14 @@ class TypedSilence:
         return [{"name": r.name, "op": r.op, "value": r.value} for r in self.rows if not r.is_empty]
 
     def with_spare_rows(self, more: int = 0) -> TypedSilence:
-        """Return it with empty rows to type into."""
-        full = [row for row in self.rows if not row.is_empty]
-        numbered = [TypedRow(r.name, r.op, r.value, i) for i, r in enumerate(full)]
-        count = max(_LEAST_ROWS, len(full) + 1, len(self.rows) if more else 0) + more
-        spare = [TypedRow()] * (count - len(numbered))
-        return TypedSilence(
-            (*numbered, *spare),
-            self.starts_at,
-            self.length,
-            self.ends_at,
-            self.until_resolved,
-            self.reason,
-            self.issue_url,
-        )
+        """Return it with numbered rows in the same order, and empty ones to type into."""
+        numbered, count = [], 0
+        for row in self.rows:
+            numbered.append(replace(row, number=None if row.is_empty else count))
+            count += not row.is_empty
+        empty = len(numbered) - count
+        wanted = max(_LEAST_ROWS - len(numbered), 0 if empty else 1) + more
+        return replace(self, rows=(*numbered, *[TypedRow()] * wanted))
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,35 +102,29 @@ def typed_of(values: SilenceValues) -> TypedSilence:
 def typed_like(values: SilenceValues, now: datetime, longest: timedelta) -> TypedSilence:
     """Return the form of a new silence like another one: as long, from now on."""
     lasts = min(values.ends_at - values.starts_at, longest)
-    again = typed_of(values)
-    return TypedSilence(
-        rows=again.rows,
-        starts_at=time_words(now),
-        length=UNTIL_TIME,
-        ends_at=time_words(now + lasts),
-        until_resolved=values.until_resolved,
-        reason=values.reason,
-        issue_url=values.issue_url,
-    )
+    return replace(typed_of(values), starts_at=time_words(now), ends_at=time_words(now + lasts))
 
 
-def read_times(typed: TypedSilence, now: datetime, longest: timedelta) -> ReadTimes:
-    """Return start and end. A usual length counts from the start; a start that has passed is now."""
+def read_times(typed: TypedSilence, now: datetime, longest: timedelta, begun_at: datetime | None = None) -> ReadTimes:
+    """Return start and end. A usual length counts from the start, and from now where that has passed.
+
+    `begun_at`: the start of a silence that holds already, which stays.
+    """
     errors: dict[str, str] = {}
-    starts_at = _read_time(typed.starts_at, "starts_at", errors)
+    starts_at = begun_at or _read_time(typed.starts_at, "starts_at", errors)
     if typed.length in (UNTIL_TIME, ""):
         return ReadTimes(starts_at, _read_time(typed.ends_at, "ends_at", errors), typed.until_resolved, errors)
-    begins = max(starts_at, now) if starts_at else now
     resolves = typed.length == UNTIL_RESOLVED
     lasts = longest if resolves else _PRESETS.get(typed.length, (None, ""))[0]
     if lasts is None:
         errors["ends_at"] = "Choose how long it lasts."
+        return ReadTimes(starts_at, None, typed.until_resolved, errors)
+    begins = begun_at if resolves and begun_at else max(starts_at or now, now)
     try:
-        ends_at = begins + lasts if lasts else None
+        return ReadTimes(starts_at, begins + lasts, typed.until_resolved or resolves, errors)
     except OverflowError:
-        errors["starts_at"] = "This time is too far away."
-        ends_at = None
-    return ReadTimes(starts_at, ends_at, typed.until_resolved or resolves, errors)
+        errors["ends_at"] = "This time is too far away."
+    return ReadTimes(starts_at, None, typed.until_resolved, errors)
 
 
 def lengths(longest: timedelta) -> list[tuple[str, str]]:
@@ -147,8 +135,9 @@ def lengths(longest: timedelta) -> list[tuple[str, str]]:
 
 
 def time_words(at: datetime) -> str:
-    """Return a time as the field of the form takes it: UTC, to the second."""
-    return at.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S")
+    """Return a time as the field of the form takes it: UTC, with its seconds if it has some."""
+    moment = at.astimezone(UTC)
+    return moment.strftime("%Y-%m-%dT%H:%M:%S" if moment.second else "%Y-%m-%dT%H:%M")
 
 
 def _read_time(text: str, name: str, errors: dict[str, str]) -> datetime | None:
