@@ -4,6 +4,7 @@ kinds      what a job is: a build, a lint … (see classifier.verdict.jobs for t
 unstable   jobs whose failures block nobody
 blocking   jobs that must be green; without lines: those that regularly give a signal
 flaky      tests that people know to flip: whole ids, no patterns
+labels     labels of a pull request that switch jobs off for it: "label = pattern", and every line that fits counts
 """
 
 from __future__ import annotations
@@ -17,13 +18,15 @@ import re2
 
 from classifier.verdict import jobs
 
-KINDS, UNSTABLE, BLOCKING, FLAKY = "kinds", "unstable", "blocking", "flaky"
+KINDS, UNSTABLE, BLOCKING, FLAKY, LABELS = "kinds", "unstable", "blocking", "flaky", "labels"
 VALUES: dict[str, tuple[str, ...]] = {
     KINDS: ("build", "lint", "docs", "compatibility", "sanity", "test"),
     UNSTABLE: ("unstable", "stable"),
     BLOCKING: ("must pass", "may skip", "ignore"),
     FLAKY: ("flaky",),
+    LABELS: (),  # whatever a label is called
 }
+LONGEST_LABEL = 50
 MOST_LINES = 200
 LONGEST_PATTERN = 500
 
@@ -53,6 +56,7 @@ class JobLists:
     unstable: tuple[Line, ...] = ()
     blocking: tuple[Line, ...] = ()
     flaky: tuple[Line, ...] = ()
+    labels: tuple[Line, ...] = ()
 
     @property
     def has_blocking(self) -> bool:
@@ -69,6 +73,12 @@ class JobLists:
     def unstable_among(self, names: Iterable[str]) -> tuple[str, ...]:
         """Those of the jobs ("workflow / job") that are declared unstable."""
         return tuple(name for name, value in first_values(self.unstable, names).items() if value == "unstable")
+
+    def suppressed_among(self, names: Iterable[str], labels: Iterable[str]) -> tuple[str, ...]:
+        """Those of the jobs that one of these labels switches off. Labels are compared without regard to case."""
+        worn = {label.strip().casefold() for label in labels}
+        lines = tuple(Line(line.pattern, "off") for line in self.labels if line.value.strip().casefold() in worn)
+        return tuple(first_values(lines, names)) if lines else ()
 
 
 @lru_cache(maxsize=64)
@@ -113,7 +123,10 @@ def error_of(topic: str, line: Line) -> str:
         return "The pattern is empty." if topic != FLAKY else "The test is empty."
     if len(line.pattern) > LONGEST_PATTERN:
         return f"Longer than {LONGEST_PATTERN} characters."
-    if line.value not in VALUES[topic]:
+    if topic == LABELS:
+        if not 0 < len(line.value) <= LONGEST_LABEL:
+            return f"Write a label of at most {LONGEST_LABEL} characters, =, and a pattern."
+    elif line.value not in VALUES[topic]:
         return f"Choose one of: {', '.join(VALUES[topic])}."
     return "" if topic == FLAKY else _pattern_error(line.pattern)
 
@@ -131,7 +144,8 @@ def typed_lines(topic: str, text: str) -> list[Line]:
             found.append(Line(line.strip(), "flaky"))
             continue
         value, sign, pattern = line.partition("=")
-        found.append(Line(pattern.strip(), value.strip().lower()) if sign else Line(line.strip(), ""))
+        value = value.strip() if topic == LABELS else value.strip().lower()
+        found.append(Line(pattern.strip(), value) if sign else Line(line.strip(), ""))
     return found
 
 

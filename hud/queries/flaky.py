@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import date, datetime, timedelta
 
-from django.db.models import Q, Sum
+from django.db.models import Q
 
 from hud.core.idset import unpack_ids
 from hud.core.testname import keys_of
@@ -158,17 +158,39 @@ def flip_rates(
     A sample is a job on a commit in which the test passed or failed; a flip is one in which it did both. Names are
     those of logs or reports; one that may mean several tests, or none that is known, is left out.
     """
-    ids = ids_of_names(repository, tests)
+    return flip_rates_at(repository, {0: (tests, before)}, days=days)[0]
+
+
+def flip_rates_at(
+    repository: Repository, asked: Mapping[int, tuple[Collection[str], datetime]], *, days: int = FLIP_WINDOW_DAYS
+) -> dict[int, dict[str, tuple[int, int]]]:
+    """Return the same for several sets of tests, each with its own end of the window. Three statements for all."""
+    ids = ids_of_names(repository, {name for tests, _ in asked.values() for name in tests})
     known = set(ids.values())
     if not known:
-        return {}
-    since = before - timedelta(days=days)
-    flipped = TestResult.objects.filter(test_id__in=known, flipped=True, at__gte=since, at__lt=before)
-    cells = flipped.values_list("test_id", "report__run__commit_id", "report__run__job_id").distinct()
-    flips = Counter(pk for pk, _, _ in cells)
-    sampled = TestDay.objects.filter(test_id__in=known, day__gte=since.date(), day__lte=before.date())
-    samples = dict(sampled.values_list("test_id").annotate(total=Sum("samples")))
-    return {name: (min(flips[pk], samples.get(pk, 0)), samples.get(pk, 0)) for name, pk in ids.items()}
+        return {key: {} for key in asked}
+    window = timedelta(days=days)
+    first, last = min(at for _, at in asked.values()) - window, max(at for _, at in asked.values())
+    flipped = TestResult.objects.filter(test_id__in=known, flipped=True, at__gte=first, at__lt=last)
+    flips: dict[int, list[tuple[datetime, int, int]]] = defaultdict(list)
+    for pk, at, commit_id, job_id in flipped.values_list(
+        "test_id", "at", "report__run__commit_id", "report__run__job_id"
+    ):
+        flips[pk].append((at, commit_id, job_id))
+    days_of: dict[int, list[tuple[date, int]]] = defaultdict(list)
+    sampled = TestDay.objects.filter(test_id__in=known, day__gte=first.date(), day__lte=last.date())
+    for pk, day, samples in sampled.values_list("test_id", "day", "samples"):
+        days_of[pk].append((day, samples))
+
+    def rate(pk: int, before: datetime) -> tuple[int, int]:
+        since = before - window
+        cells = {(commit_id, job_id) for at, commit_id, job_id in flips[pk] if since <= at < before}
+        samples = sum(count for day, count in days_of[pk] if since.date() <= day <= before.date())
+        return min(len(cells), samples), samples
+
+    return {
+        key: {name: rate(ids[name], before) for name in tests if name in ids} for key, (tests, before) in asked.items()
+    }
 
 
 def ids_of_names(repository: Repository, names: Iterable[str]) -> dict[str, int]:

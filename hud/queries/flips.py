@@ -12,10 +12,17 @@ from hud.models import Repository
 from hud.queries import flaky
 
 
-def flip_rates(repository: Repository, tests: Collection[str], before: datetime) -> list[FlipRate]:
-    """Return how often tests gave both results on one commit, of those about which something was known by then."""
-    known = flaky.flip_rates(repository, tests, before) if tests else {}
-    return [FlipRate(name, flips, samples) for name, (flips, samples) in sorted(known.items())]
+def flip_rates(
+    repository: Repository, asked: Mapping[int, tuple[Collection[str], datetime]]
+) -> dict[int, tuple[FlipRate, ...]]:
+    """Return for each set of tests how often they gave both results on one commit, as far as it was known by then."""
+    if not any(tests for tests, _ in asked.values()):
+        return dict.fromkeys(asked, ())
+    found = flaky.flip_rates_at(repository, asked)
+    return {
+        key: tuple(FlipRate(name, flips, samples) for name, (flips, samples) in sorted(rates.items()))
+        for key, rates in found.items()
+    }
 
 
 def without_healed(causes: Mapping[int, tuple[Cause, ...]]) -> dict[int, tuple[Cause, ...]]:

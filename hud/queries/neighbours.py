@@ -1,14 +1,16 @@
-"""What stands around the failed runs of a commit. Each function is one statement, however many neighbours there are."""
+"""What stands around the failed runs of some commits. Each function is one statement, however many there are of them,
+unless it says otherwise."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable
-from datetime import datetime
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
 
 from django.db import connection
-from django.db.models import F, Q, QuerySet, Window
-from django.db.models.functions import RowNumber
+from django.db.models import Q, QuerySet
 
 from classifier.verdict import Failure as Cause
 from hud.models import BranchCommit, Commit, Failure, PullRequest, Repository, Run
@@ -20,23 +22,42 @@ MOST_ALIKE = 30
 """Runs elsewhere with one signature, newest first: enough to find two other authors."""
 DEEPEST = 40
 """Parents followed from a pull request's head to the trunk."""
+MOST_IN_MINUTES = 200
+"""Runs looked at to see whether infrastructure failed in many jobs at once."""
+
+_CAUSE = ("rule", "category", "captures", "signature", "generic", "line", "context", "tests")
+_OF_A_ROW = ("commit_id", "sha", "title", "author", "committed_at", "pull_number", "cells")
 
 
-def runs_of(commit: Commit) -> list[Run]:
-    """Return all runs of the commit, oldest first."""
-    runs = list(_plain(Run.objects.filter(commit=commit)).order_by("external_id"))
-    for run in runs:
-        run.commit = commit
-    return runs
+@dataclass(frozen=True, slots=True)
+class TrunkRow:
+    """What verdicts read of a commit of trunk. `cells`: one character a column (hud.core.cellcode)."""
+
+    pk: int
+    sha: str
+    title: str
+    author: str
+    committed_at: datetime | None
+    pull_number: int | None
+    cells: str
+
+
+def runs_of(commits: Collection[Commit]) -> dict[int, list[Run]]:
+    """Return all runs of the commits by the commits' ids, oldest first."""
+    by_id = {commit.pk: commit for commit in commits}
+    found: dict[int, list[Run]] = {pk: [] for pk in by_id}
+    for run in _plain(Run.objects.filter(commit__in=list(by_id))).order_by("external_id"):
+        run.commit = by_id[run.commit_id]
+        found[run.commit_id].append(run)
+    return found
 
 
 def causes_of(run_ids: Iterable[int]) -> dict[int, tuple[Cause, ...]]:
     """Return what the classifier found, as the verdict engine reads it, by row id of the run; primary first."""
     found: dict[int, list[Cause]] = defaultdict(list)
     rows = Failure.objects.filter(run_id__in=set(run_ids)).order_by("run_id", "rank")
-    fields = ("rule", "category", "captures", "signature", "generic", "line", "context", "tests")
     for run_id, rule, category, captures, signature, generic, line, context, tests in rows.values_list(
-        "run_id", *fields
+        "run_id", *_CAUSE
     ):
         found[run_id].append(
             Cause(
@@ -53,31 +74,96 @@ def causes_of(run_ids: Iterable[int]) -> dict[int, tuple[Cause, ...]]:
     return {run_id: tuple(causes) for run_id, causes in found.items()}
 
 
-def alike_elsewhere(
-    commit: Commit, job_ids: Collection[int], signatures: Collection[str], window: tuple[datetime, datetime]
-) -> list[Run]:
-    """Return runs of these jobs on other commits off trunk whose primary failure has one of the signatures."""
-    rows = Failure.objects.filter(
-        rank=0, signature__in=signatures, run__job_id__in=job_ids, run__completed_at__range=window
-    )
-    rows = rows.exclude(run__commit=commit).exclude(run__commit__places__branch__tracked=True)
-    place = Window(RowNumber(), partition_by=F("signature"), order_by=F("run_id").desc())
-    newest = rows.annotate(place=place).filter(place__lte=MOST_ALIKE).values("run_id")
-    return list(_plain(Run.objects.filter(pk__in=newest)).select_related("log", "commit").order_by("pk"))
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What is asked about one commit: runs of these jobs on other commits off trunk whose primary failure has one of
+    the signatures, ended within the window."""
+
+    commit_id: int
+    job_ids: frozenset[int]
+    signatures: frozenset[str]
+    window: tuple[datetime, datetime]
 
 
-def green_elsewhere(commit: Commit, job_ids: Collection[int]) -> list[Run]:
-    """Return for each job one run on another commit that passed, if there is one: the job did run before. Two
-    statements."""
+def alike_elsewhere(wanted: Sequence[Wanted]) -> dict[int, list[Run]]:
+    """Return by commit id what was asked for, the newest of too many, in the order of their rows. Two statements: the
+    first names just those runs."""
+    asked = [(one, signature) for one in wanted for signature in sorted(one.signatures)]
     sql = (
-        "SELECT found.id FROM unnest(%s::bigint[]) AS wanted (job_id), LATERAL ("
+        "SELECT wanted.commit_id, found.run_id FROM unnest(%s::bigint[], %s::text[], %s::text[], %s::timestamptz[],"
+        " %s::timestamptz[]) AS wanted (commit_id, signature, jobs, since, until), LATERAL ("
+        " SELECT failure.run_id FROM hud_failure AS failure JOIN hud_run AS run ON run.id = failure.run_id"
+        " WHERE failure.rank = 0 AND failure.signature = wanted.signature"
+        " AND run.job_id = ANY (string_to_array(wanted.jobs, ',')::bigint[])"
+        " AND run.completed_at BETWEEN wanted.since AND wanted.until AND run.commit_id <> wanted.commit_id"
+        " AND NOT EXISTS (SELECT 1 FROM hud_branchcommit AS place JOIN hud_branch AS branch"
+        "  ON branch.id = place.branch_id AND branch.tracked WHERE place.commit_id = run.commit_id)"
+        " ORDER BY failure.run_id DESC LIMIT %s) AS found"
+    )
+    columns: list[list[Any]] = [
+        [one.commit_id for one, _ in asked],
+        [signature for _, signature in asked],
+        [",".join(map(str, sorted(one.job_ids))) for one, _ in asked],
+        [one.window[0] for one, _ in asked],
+        [one.window[1] for one, _ in asked],
+    ]
+    found: dict[int, set[int]] = defaultdict(set)
+    if asked:
+        with connection.cursor() as cursor:
+            cursor.execute(sql, [*columns, MOST_ALIKE])
+            for commit_id, run_id in cursor.fetchall():
+                found[commit_id].add(run_id)
+    runs = _with_commits({run_id for ids in found.values() for run_id in ids})
+    return {commit_id: [runs[pk] for pk in sorted(ids) if pk in runs] for commit_id, ids in found.items()}
+
+
+def green_elsewhere(pairs: Collection[tuple[int, int]]) -> dict[tuple[int, int], Run]:
+    """Return for each (commit id, job id) one run of the job on another commit that passed, if there is one: the job
+    did run before. Two statements."""
+    sql = (
+        "SELECT wanted.commit_id, wanted.job_id, found.id FROM unnest(%s::bigint[], %s::bigint[])"
+        " AS wanted (commit_id, job_id), LATERAL ("
         " SELECT id FROM hud_run WHERE hud_run.job_id = wanted.job_id AND conclusion = 'success'"
-        " AND commit_id <> %s LIMIT 1) AS found"
+        " AND hud_run.commit_id <> wanted.commit_id LIMIT 1) AS found"
+    )
+    asked = sorted(pairs)
+    if not asked:
+        return {}
+    with connection.cursor() as cursor:
+        cursor.execute(sql, [[commit_id for commit_id, _ in asked], [job_id for _, job_id in asked]])
+        found = {(commit_id, job_id): pk for commit_id, job_id, pk in cursor.fetchall()}
+    runs = _with_commits(set(found.values()))
+    return {pair: runs[pk] for pair, pk in found.items() if pk in runs}
+
+
+def ended_around(repository: Repository, moments: Collection[datetime], gap: timedelta) -> list[Run]:
+    """Return runs of the repository that failed of infrastructure around these moments, of whatever job and commit.
+
+    Only those nearest in time are looked at, and only those near enough to be of one mass failure (see
+    classifier.verdict.mass): a chain of gaps leads to the next moment, not for ever. Two statements.
+    """
+    if not moments:
+        return []
+    around_s = 2 * gap.total_seconds()
+    sql = (
+        "SELECT DISTINCT found.id FROM unnest(%s::timestamptz[]) AS wanted (at), LATERAL ("
+        " SELECT run.id FROM hud_run AS run JOIN hud_failure AS failure ON failure.run_id = run.id AND failure.rank = 0"
+        " WHERE run.repository_id = %s AND run.conclusion IN ('failure', 'timed_out', 'cancelled', 'startup_failure')"
+        " AND run.completed_at BETWEEN wanted.at - make_interval(secs => %s) AND wanted.at + make_interval(secs => %s)"
+        " AND failure.category LIKE 'infra\\_%%'"
+        " ORDER BY abs(extract(epoch FROM run.completed_at - wanted.at)), run.id LIMIT %s) AS found"
     )
     with connection.cursor() as cursor:
-        cursor.execute(sql, [sorted(job_ids), commit.pk])
-        ids = [row[0] for row in cursor.fetchall()]
-    return list(_plain(Run.objects.filter(pk__in=ids)).select_related("log", "commit").order_by("pk"))
+        cursor.execute(sql, [sorted(set(moments)), repository.pk, around_s, around_s, MOST_IN_MINUTES])
+        ids = {row[0] for row in cursor.fetchall()}
+    return list(_with_commits(ids).values())
+
+
+def _with_commits(run_ids: Collection[int]) -> dict[int, Run]:
+    if not run_ids:
+        return {}
+    runs = _plain(Run.objects.filter(pk__in=run_ids)).select_related("log", "commit").defer("commit__cells")
+    return {run.pk: run for run in runs.order_by("pk")}
 
 
 def pulls_of(
@@ -122,32 +208,66 @@ def lines_to_trunk(repository: Repository, shas: Collection[str]) -> dict[str, d
 def places_of(repository: Repository, shas: Collection[str]) -> list[BranchCommit]:
     """Return where these commits stand on tracked branches."""
     rows = BranchCommit.objects.filter(commit__repository=repository, commit__sha__in=shas, branch__tracked=True)
-    return list(rows.select_related("branch", "commit").order_by("branch__name", "position"))
+    rows = rows.select_related("branch", "commit").defer("commit__cells", "commit__message", "commit__files")
+    return list(rows.order_by("branch__name", "position"))
 
 
-def trunk_around(base: BranchCommit) -> list[Commit]:
-    """Return the rows of trunk around the base, oldest first."""
-    around = (base.position - TRUNK_BELOW, base.position + TRUNK_ABOVE)
-    return _commits(BranchCommit.objects.filter(branch_id=base.branch_id, position__range=around))
+Around = tuple[int, int]
+"""(branch id, position of a base)."""
 
 
-def trunk_between(repository: Repository, branch: str, window: tuple[datetime, datetime]) -> list[Commit]:
+def trunk_around(bases: Collection[Around]) -> dict[Around, list[TrunkRow]]:
+    """Return for each base the rows of trunk around it, oldest first."""
+    if not bases:
+        return {}
+    wanted = Q()
+    for branch_id, low, high in _merged(bases):
+        wanted |= Q(branch_id=branch_id, position__range=(low, high))
+    rows: dict[int, dict[int, TrunkRow]] = defaultdict(dict)
+    for branch_id, position, row in _rows(BranchCommit.objects.filter(wanted)):
+        rows[branch_id][position] = row
+    return {
+        (branch_id, at): [
+            rows[branch_id][position]
+            for position in range(at - TRUNK_BELOW, at + TRUNK_ABOVE + 1)
+            if position in rows[branch_id]
+        ]
+        for branch_id, at in bases
+    }
+
+
+def _merged(bases: Collection[Around]) -> list[tuple[int, int, int]]:
+    """Return the rows around the bases as few ranges: (branch id, lowest, highest position)."""
+    ranges: list[tuple[int, int, int]] = []
+    for branch_id, at in sorted(bases):
+        low, high = at - TRUNK_BELOW, at + TRUNK_ABOVE
+        if ranges and ranges[-1][0] == branch_id and low <= ranges[-1][2]:
+            ranges[-1] = (branch_id, ranges[-1][1], high)
+        else:
+            ranges.append((branch_id, low, high))
+    return ranges
+
+
+def trunk_between(repository: Repository, branch: str, window: tuple[datetime, datetime]) -> list[TrunkRow]:
     """Return the rows of a branch that were committed in the window, oldest first; the newest of too many."""
-    return _commits(
-        BranchCommit.objects.filter(
-            branch__repository=repository, branch__name=branch, commit__committed_at__range=window
-        )
+    rows = BranchCommit.objects.filter(
+        branch__repository=repository, branch__name=branch, commit__committed_at__range=window
     )
+    found = _rows(rows.order_by("-position")[: TRUNK_ABOVE + TRUNK_BELOW + 1])
+    return [row for _, _, row in reversed(found)]
 
 
-def _commits(rows: QuerySet[BranchCommit]) -> list[Commit]:
-    newest = rows.select_related("commit").defer("commit__message", "commit__files").order_by("-position")
-    return [row.commit for row in reversed(newest[: TRUNK_ABOVE + TRUNK_BELOW + 1])]
+def _rows(rows: QuerySet[BranchCommit]) -> list[tuple[int, int, TrunkRow]]:
+    """Return (branch id, position, row)."""
+    fields = ("branch_id", "position", *(name if name == "commit_id" else f"commit__{name}" for name in _OF_A_ROW))
+    return [(branch_id, position, TrunkRow(*values)) for branch_id, position, *values in rows.values_list(*fields)]
 
 
 def runs_behind(cells: Collection[tuple[int, int]]) -> list[Run]:
     """Return the runs of these cells (commit id, job id). Two statements: the first names just those runs."""
     pairs = sorted(cells)
+    if not pairs:
+        return []
     sql = (
         "SELECT hud_run.id FROM unnest(%s::bigint[], %s::bigint[]) AS cell (commit_id, job_id)"
         " JOIN hud_run ON hud_run.commit_id = cell.commit_id AND hud_run.job_id = cell.job_id"

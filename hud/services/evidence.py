@@ -1,7 +1,8 @@
-"""Gathers what is known around the failed runs of one commit, as scenarios for the verdict engine.
+"""Gathers what is known around the failed runs of commits, as scenarios for the verdict engine.
 
-All runs of a commit are gathered at once, by a fixed number of statements: neither neighbours nor failing jobs add any.
-Trunk is read from its commits' strings (hud.core.cellcode); runs are looked up only where a cell is red or flaky.
+All runs of all commits asked for are gathered at once, by a fixed number of statements: neither neighbours nor failing
+jobs nor commits add any. Trunk is read from its commits' strings (hud.core.cellcode); runs are looked up only where a
+cell is red or flaky.
 
 Ids of the engine's runs: GitHub's job id as text, or `cell <sha> <column>` for a green cell of trunk.
 """
@@ -9,14 +10,15 @@ Ids of the engine's runs: GitHub's job id as text, or `cell <sha> <column>` for 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
 from django.utils import timezone
 
-from classifier.verdict import Base, Declared, Scenario, Settings, jobs
+from classifier.verdict import Base, Declared, FlipRate, Scenario, Settings, jobs
 from classifier.verdict import Failure as Cause
 from classifier.verdict import Run as Attempt
+from classifier.verdict.mass import failed_of_infrastructure
 from hud.core.cell import FAILING, State, state_of
 from hud.core.cellcode import ABSENT, LOOKS, CellLook
 from hud.core.jobrules import JobLists
@@ -26,9 +28,13 @@ from hud.queries import neighbours
 from hud.queries.flips import flip_rates, without_healed
 from hud.queries.grid import GridJob, repository_jobs
 from hud.queries.jobrules import job_lists
+from hud.queries.neighbours import TrunkRow
 
 SETTINGS = Settings()
+MASS_GAP = timedelta(minutes=SETTINGS.mass_minutes)
 _TICK = timedelta(microseconds=1)
+Moved = Commit | TrunkRow
+"""Something with a sha, an author and perhaps a pull request."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,225 +67,367 @@ class JobsOf:
         jobs = {job.job_id: job for job in repository_jobs(repository.pk).values()}
         return cls(jobs, job_lists(repository.pk))
 
-
-def gather(commit: Commit, known: JobsOf | None = None) -> Gathered:
-    """Gather the scenarios of the commit's runs that failed or were stopped. `known`: read before, for many commits."""
-    return _Gathering(commit, known or JobsOf.read(commit.repository)).gathered()
-
-
-class _Gathering:
-    """One commit, its runs, and what stands around them."""
-
-    def __init__(self, commit: Commit, known: JobsOf) -> None:
-        self.commit, self.repository = commit, commit.repository
-        self.lists, self.jobs = known.lists, known.jobs
-        self.own = neighbours.runs_of(commit)
-        self.judged = [run for run in self.own if is_judged(run)]
-        self.pushed_at = self._pushed_at()
-        self.causes = without_healed(neighbours.causes_of(run.pk for run in self.own))
-        self.pulls: dict[str, PullRequest] = {}
-        self.by_number: dict[int, PullRequest] = {}
-
-    def _pushed_at(self) -> datetime | None:
-        """When the commit came: its first run was made then. A commit's own dates may be weeks older."""
-        times = [at for run in self.own if (at := run.created_at or run.started_at)]
-        return min(times, default=self.commit.committed_at)
-
-    def gathered(self) -> Gathered:
-        kinds = self.lists.job_kinds()
-        if not self.judged:
-            return Gathered({}, {}, kinds, None)
-        same_job, kin = self._jobs_of_interest()
-        middle = self.pushed_at or timezone.now()
-        window = (middle - SETTINGS.window, middle + SETTINGS.window)
-        signatures = {c.signature for r in self.judged for c in self.causes.get(r.pk, ()) if c.signature}
-        alike = neighbours.alike_elsewhere(self.commit, same_job, signatures, window)
-        heads = {self.commit.sha, *(run.commit.sha for run in alike)}
-        lines = neighbours.lines_to_trunk(self.repository, heads)
-        self._find_pulls(alike, lines[self.commit.sha])
-        base, base_sha = self._base(lines[self.commit.sha])
-        rows = neighbours.trunk_around(base) if base else self._trunk_of_those_days(window)
-        greens = neighbours.green_elsewhere(self.commit, self._never_green(rows))
-        cells = self._telling_cells(rows, kin)
-        behind = neighbours.runs_behind(cells)
-        self.causes |= neighbours.causes_of(run.pk for run in [*alike, *behind])
-        tests = {test for run in self.judged for cause in self.causes.get(run.pk, ()) for test in cause.tests}
-        rates = flip_rates(self.repository, tests, middle)
-        trunk = self._trunk_attempts(rows, behind, same_job)
-        elsewhere = [self._attempt(run) for run in [*alike, *greens]]
-        shared = Scenario(
-            run=self._attempt(self.judged[0]),
-            declared=self._declared(),
-            settings=SETTINGS,
-            flip_rates=tuple(rates),
-            related_changes=self._related(alike, rows, lines),
-        )
-        based = _Based(base_sha, base.commit.committed_at if base else None)
-        own = [self._attempt(run) for run in self.own]
-        scenarios = {
-            run.pk: _scenario(shared, attempt, own, trunk, elsewhere, based)
-            for run, attempt in zip(self.own, own, strict=True)
-            if run in self.judged
-        }
-        return Gathered(scenarios, {run.pk: run for run in self.judged}, kinds, self._pull(self.commit))
-
-    # ── Jobs ─────────────────────────────────────────────────────────────────────────────────────────────────────────
-    def _name(self, job_id: int) -> str:
+    def name(self, job_id: int) -> str:
         job = self.jobs.get(job_id)
         return job.name.full if job else f"job {job_id}"
 
-    def _jobs_of_interest(self) -> tuple[set[int], set[int]]:
+
+def gather(commit: Commit, known: JobsOf | None = None) -> Gathered:
+    """Gather the scenarios of the commit's runs that failed or were stopped."""
+    return gather_all(commit.repository, [commit], known)[commit.pk]
+
+
+def gather_all(repository: Repository, commits: Sequence[Commit], known: JobsOf | None = None) -> dict[int, Gathered]:
+    """Gather the scenarios of several commits of one repository, by the commits' ids. As many statements as for one.
+
+    What is found for a commit does not depend on the others.
+    """
+    return _Gathering(repository, commits, known or JobsOf.read(repository)).gathered()
+
+
+@dataclass(slots=True)
+class _Own:
+    """One commit and what follows from its own runs. `judged` are the runs to be judged."""
+
+    commit: Commit
+    runs: list[Run]
+    judged: list[Run]
+    pushed_at: datetime | None
+    same_job: frozenset[int] = frozenset()
+    kin: frozenset[int] = frozenset()
+    alike: list[Run] = field(default_factory=list)
+    base: BranchCommit | None = None
+    base_sha: str = ""
+    rows: Sequence[TrunkRow] = ()
+    never_green: frozenset[int] = frozenset()
+
+    @property
+    def middle(self) -> datetime:
+        return self.pushed_at or timezone.now()
+
+    @property
+    def window(self) -> tuple[datetime, datetime]:
+        return self.middle - SETTINGS.window, self.middle + SETTINGS.window
+
+
+class _Gathering:
+    """Some commits, their runs, and what stands around them."""
+
+    def __init__(self, repository: Repository, commits: Sequence[Commit], known: JobsOf) -> None:
+        self.repository, self.known = repository, known
+        self.jobs, self.lists = known.jobs, known.lists
+        runs = neighbours.runs_of(commits)
+        self.own = [self._own(commit, runs[commit.pk]) for commit in commits]
+        self.telling = [own for own in self.own if own.judged]
+        self.causes: dict[int, tuple[Cause, ...]] = {}
+        self.pulls: dict[str, PullRequest] = {}
+        self.by_number: dict[int, PullRequest] = {}
+        self._names = [job.name.full for job in self.jobs.values()]
+        self._unstable = self.lists.unstable_among(self._names)
+        self._attempts: dict[int, Attempt] = {}
+        self._landing_lines: dict[str, Line] = {}
+
+    def _own(self, commit: Commit, runs: list[Run]) -> _Own:
+        judged = [run for run in runs if is_judged(run)]
+        own = _Own(commit, runs, judged, _pushed_at(commit, runs))
+        if judged:
+            own.same_job, own.kin = self._jobs_of_interest(judged)
+        return own
+
+    def gathered(self) -> dict[int, Gathered]:
+        kinds = self.lists.job_kinds()
+        found = {own.commit.pk: Gathered({}, {}, kinds, None) for own in self.own}
+        if not self.telling:
+            return found
+        self.causes = neighbours.causes_of(run.pk for own in self.telling for run in own.runs)
+        self._find_alike()
+        heads = {sha for own in self.telling for sha in (own.commit.sha, *(run.commit.sha for run in own.alike))}
+        lines = neighbours.lines_to_trunk(self.repository, heads)
+        self._find_pulls(lines)
+        self._find_bases(lines)
+        self._find_rows()
+        greens = neighbours.green_elsewhere({(o.commit.pk, job_id) for o in self.telling for job_id in o.never_green})
+        behind = neighbours.runs_behind({cell for own in self.telling for cell in self._telling_cells(own)})
+        dying = neighbours.ended_around(self.repository, self._moments_of_infrastructure(), MASS_GAP)
+        self._read_causes([*(run for own in self.telling for run in own.alike), *behind, *dying])
+        rates = self._flip_rates()
+        for own in self.telling:
+            near = [run for (commit_id, _), run in greens.items() if commit_id == own.commit.pk]
+            found[own.commit.pk] = Gathered(
+                self._scenarios(own, lines, behind, near, dying, rates[own.commit.pk]),
+                {run.pk: run for run in own.judged},
+                kinds,
+                self._pull(own.commit),
+            )
+        return found
+
+    def _scenarios(
+        self,
+        own: _Own,
+        lines: dict[str, dict[str, bool]],
+        behind: Sequence[Run],
+        greens: Sequence[Run],
+        dying: Sequence[Run],
+        rates: tuple[FlipRate, ...],
+    ) -> dict[int, Scenario]:
+        attempts = [self._attempt(run, own.pushed_at) for run in own.runs]
+        shared = Scenario(
+            run=attempts[0],
+            declared=self._declared(own),
+            settings=SETTINGS,
+            flip_rates=rates,
+            related_changes=self._related(own, lines),
+        )
+        trunk = self._trunk_attempts(own, behind)
+        elsewhere = [self._attempt(run) for run in [*own.alike, *greens]]
+        minutes = [self._attempt(run) for run in dying if run.commit_id != own.commit.pk]
+        based = _Based(own.base_sha, own.base.commit.committed_at if own.base else None)
+        return {
+            run.pk: _scenario(shared, attempt, attempts, trunk, elsewhere, minutes, based)
+            for run, attempt in zip(own.runs, attempts, strict=True)
+            if run in own.judged
+        }
+
+    # ── Jobs ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+    def _jobs_of_interest(self, judged: Sequence[Run]) -> tuple[frozenset[int], frozenset[int]]:
         """Return the ids of the judged runs' jobs (all shards), and of those with their sibling configurations."""
-        names = {self._name(run.job_id) for run in self.judged}
+        names = {self.known.name(run.job_id) for run in judged}
         words = {jobs.parse(name).word for name in names}
         near = {i: job.name.full for i, job in self.jobs.items() if jobs.parse(job.name.full).word in words}
-        same = {i for i, full in near.items() if any(jobs.is_same_job(full, name) for name in names)}
-        siblings = {i for i, full in near.items() if any(jobs.is_sibling(full, name) for name in names)}
-        return same, same | siblings
+        families = {jobs.family_of(name) for name in names}
+        same = frozenset(i for i, full in near.items() if jobs.family_of(full) in families)
+        siblings = (i for i, full in near.items() if any(jobs.is_sibling(full, name) for name in names))
+        return same, same | frozenset(siblings)
 
-    def _declared(self) -> Declared:
+    def _declared(self, own: _Own) -> Declared:
+        pull, names = self._pull(own.commit), self._names
         return Declared(
-            unstable_jobs=self.lists.unstable_among(job.name.full for job in self.jobs.values()),
+            unstable_jobs=self._unstable,
             known_flaky_tests=tuple(line.pattern for line in self.lists.flaky),
+            suppressed_by_labels=self.lists.suppressed_among(names, pull.labels if pull else ()),
         )
 
     # ── Changes ──────────────────────────────────────────────────────────────────────────────────────────────────────
-    def _find_pulls(self, runs: Sequence[Run], line: dict[str, bool]) -> None:
-        commits = [self.commit, *(run.commit for run in runs)]
-        below = [sha for sha, landed in line.items() if not landed]
-        shas = {*(commit.sha for commit in commits), *below}
+    def _find_pulls(self, lines: dict[str, dict[str, bool]]) -> None:
+        commits = [c for own in self.telling for c in (own.commit, *(run.commit for run in own.alike))]
+        below = (sha for own in self.telling for sha, landed in lines[own.commit.sha].items() if not landed)
         numbers = {commit.pull_number for commit in commits if commit.pull_number}
+        shas = {*(commit.sha for commit in commits), *below}
         self.pulls, self.by_number = neighbours.pulls_of(self.repository, shas, numbers)
 
-    def _pull(self, commit: Commit) -> PullRequest | None:
+    def _pull(self, commit: Moved) -> PullRequest | None:
         return self.pulls.get(commit.sha) or self.by_number.get(commit.pull_number or 0)
 
-    def _change(self, commit: Commit) -> str | None:
+    def _change(self, commit: Moved) -> str | None:
         pull = self._pull(commit)
         number = pull.number if pull else commit.pull_number
         return f"pr/{number}" if number else None
 
-    def _author(self, commit: Commit) -> str | None:
+    def _author(self, commit: Moved) -> str | None:
         """The login: names written into commits can't be compared with it."""
         pull = self._pull(commit)
         return (pull.author if pull else "") or commit.author or None
 
-    def _related(
-        self, alike: Iterable[Run], rows: Iterable[Commit], lines: dict[str, dict[str, bool]]
-    ) -> tuple[str, ...]:
+    def _related(self, own: _Own, lines: dict[str, dict[str, bool]]) -> tuple[str, ...]:
         """Changes that share code with this one."""
-        mine = _line(self.commit, lines)
+        mine = _line(own.commit, lines)
         found = {f"pr/{pull.number}" for sha, pull in self.pulls.items() if sha in mine.ancestors}
-        for commit in {run.commit.sha: run.commit for run in alike}.values():
+        for commit in {run.commit.sha: run.commit for run in own.alike}.values():
             if share_code(mine, _line(commit, lines)):
                 found.add(self._change(commit) or f"commit {commit.sha}")
-        for commit in rows:
-            if commit.sha != self.commit.sha and share_code(mine, Line(commit.sha, frozenset(), commit.title, "")):
-                found.add(self._change(commit) or f"commit {commit.sha}")
-        return tuple(sorted(found - {self._change(self.commit) or ""}))
+        for row in own.rows:
+            if row.sha != own.commit.sha and share_code(mine, self._landing_line(row)):
+                found.add(self._change(row) or f"commit {row.sha}")
+        return tuple(sorted(found - {self._change(own.commit) or ""}))
+
+    def _landing_line(self, row: TrunkRow) -> Line:
+        line = self._landing_lines.get(row.sha)
+        if line is None:
+            line = self._landing_lines[row.sha] = Line(row.sha, frozenset(), row.title, "")
+        return line
+
+    # ── Neighbours ───────────────────────────────────────────────────────────────────────────────────────────────────
+    def _find_alike(self) -> None:
+        wanted = [
+            neighbours.Wanted(
+                own.commit.pk,
+                own.same_job,
+                frozenset(
+                    cause.signature
+                    for run in own.judged
+                    for cause in self.causes.get(run.pk, ())
+                    if cause.signature and not cause.generic and not cause.is_infra
+                ),
+                own.window,
+            )
+            for own in self.telling
+        ]
+        found = neighbours.alike_elsewhere(wanted)
+        for own in self.telling:
+            own.alike = found.get(own.commit.pk, [])
+
+    def _moments_of_infrastructure(self) -> set[datetime]:
+        """When the judged runs ended that died of infrastructure."""
+        return {
+            run.completed_at
+            for own in self.telling
+            for run in own.judged
+            if run.completed_at and any(cause.is_infra for cause in self.causes.get(run.pk, ())[:1])
+        }
+
+    def _read_causes(self, runs: Iterable[Run]) -> None:
+        """Read what was found in the logs of neighbours, and leave out, here as there, the tests that healed."""
+        self.causes |= neighbours.causes_of({run.pk for run in runs} - self.causes.keys())
+        self.causes = without_healed(self.causes)
+
+    def _flip_rates(self) -> dict[int, tuple[FlipRate, ...]]:
+        asked = {
+            own.commit.pk: (
+                {test for run in own.judged for cause in self.causes.get(run.pk, ()) for test in cause.tests},
+                own.middle,
+            )
+            for own in self.telling
+        }
+        return flip_rates(self.repository, asked)
 
     # ── Trunk ────────────────────────────────────────────────────────────────────────────────────────────────────────
-    def _base(self, line: dict[str, bool]) -> tuple[BranchCommit | None, str]:
-        """Return the merge base's place on the trunk that the change is meant for, and its sha.
+    def _find_bases(self, lines: dict[str, dict[str, bool]]) -> None:
+        met = {own.commit.pk: {sha for sha, landed in lines[own.commit.sha].items() if landed} for own in self.telling}
+        told = {own.commit.pk: pull.base_sha if (pull := self._pull(own.commit)) else "" for own in self.telling}
+        shas = {sha for own in self.telling for sha in (*met[own.commit.pk], told[own.commit.pk]) if sha}
+        places = neighbours.places_of(self.repository, shas)
+        for own in self.telling:
+            own.base = self._base(own.commit, met[own.commit.pk], told[own.commit.pk], places)
+            own.base_sha = own.base.commit.sha if own.base else told[own.commit.pk]
+
+    def _base(self, commit: Commit, met: set[str], told: str, places: Sequence[BranchCommit]) -> BranchCommit | None:
+        """Return the merge base's place on the trunk that the change is meant for.
 
         It is the newest commit where the change's history meets trunk; where parents are not known, the base that
         GitHub told for the pull request.
         """
-        met = {sha for sha, landed in line.items() if landed}
-        pull = self._pull(self.commit)
-        told = pull.base_sha if pull else ""
-        name = (pull.base_ref if pull else "") or self.repository.default_branch
-        places = neighbours.places_of(self.repository, {*met, told} - {""})
-        candidates = [p for p in places if p.branch.name == name] or places
+        own = [place for place in places if place.commit.sha in met or place.commit.sha == told]
+        candidates = [p for p in own if p.branch.name == self._target(commit)] or own
         candidates = [p for p in candidates if p.commit.sha in met] or candidates
-        place = max(candidates, key=lambda p: (p.position, p.branch.name), default=None)
-        return place, place.commit.sha if place else told
+        return max(candidates, key=lambda p: (p.position, p.branch.name), default=None)
 
-    def _trunk_of_those_days(self, window: tuple[datetime, datetime]) -> list[Commit]:
-        pull = self._pull(self.commit)
-        name = (pull.base_ref if pull else "") or self.repository.default_branch
-        return neighbours.trunk_between(self.repository, name, window)
+    def _target(self, commit: Commit) -> str:
+        """The branch that the change is meant for."""
+        pull = self._pull(commit)
+        return (pull.base_ref if pull else "") or self.repository.default_branch
 
-    def _never_green(self, rows: Sequence[Commit]) -> set[int]:
+    def _find_rows(self) -> None:
+        """Read trunk around the bases; a commit without a known base gets the rows of its days."""
+        around = neighbours.trunk_around(
+            {(own.base.branch_id, own.base.position) for own in self.telling if own.base is not None}
+        )
+        for own in self.telling:
+            if own.base is not None:
+                own.rows = around[own.base.branch_id, own.base.position]
+            else:
+                own.rows = neighbours.trunk_between(self.repository, self._target(own.commit), own.window)
+            own.never_green = self._never_green(own)
+
+    def _never_green(self, own: _Own) -> frozenset[int]:
         """Return the judged jobs that passed nowhere on these rows of trunk: did they ever run before?"""
-        ids = {run.job_id for run in self.judged} & self.jobs.keys()
+        ids = {run.job_id for run in own.judged} & self.jobs.keys()
         columns = {job_id: self.jobs[job_id].name.column for job_id in ids}
-        return {i for i, c in columns.items() if all(_look(row, c).state is not State.SUCCESS for row in rows)}
+        return frozenset(
+            i for i, c in columns.items() if all(_look(row, c).state is not State.SUCCESS for row in own.rows)
+        )
 
-    def _telling_cells(self, rows: Iterable[Commit], kin: set[int]) -> set[tuple[int, int]]:
+    def _telling_cells(self, own: _Own) -> set[tuple[int, int]]:
         """Return the cells of trunk behind which runs have to be looked up: the red and the flaky ones."""
-        columns = [(self.jobs[job_id].name.column, job_id) for job_id in kin]
+        columns = [(self.jobs[job_id].name.column, job_id) for job_id in own.kin]
         return {
-            (commit.pk, job_id)
-            for commit in rows
+            (row.pk, job_id)
+            for row in own.rows
             for column, job_id in columns
-            if (look := _look(commit, column)).state in FAILING or look.verdict == "flaky"
+            if (look := _look(row, column)).state in FAILING or look.verdict == "flaky"
         }
 
-    def _trunk_attempts(self, rows: Sequence[Commit], behind: Sequence[Run], same_job: set[int]) -> list[Attempt]:
+    def _trunk_attempts(self, own: _Own, behind: Sequence[Run]) -> list[Attempt]:
         """Return trunk as the engine sees it: runs that told something, a green one for each green cell of these jobs
         (siblings' say nothing), and where this change landed without a word about them, a run without a signal."""
-        at: dict[int, datetime] = {}
-        latest: datetime | None = None
-        by_id = {commit.pk: commit for commit in rows}
-        now = timezone.now()
-        for commit in rows:
-            told = min(commit.committed_at or latest or now, now)
-            latest = told if latest is None else max(told, latest + _TICK)
-            at[commit.pk] = latest
-        found = []
-        for run in behind:
-            run.commit = by_id[run.commit_id]
-            found.append(replace(self._attempt(run), pushed_at=at[run.commit_id]))
-        own = self._change(self.commit)
-        for commit in rows:
-            greens = [a for job_id in same_job if (a := self._green(commit, job_id, at[commit.pk]))]
+        at = _times_of(own.rows)
+        by_id = {row.pk: row for row in own.rows}
+        found = [
+            replace(self._attempt(run, where=by_id[run.commit_id]), pushed_at=at[run.commit_id])
+            for run in behind
+            if run.commit_id in by_id and run.job_id in own.kin
+        ]
+        columns = [(self.jobs[job_id].name.column, self.known.name(job_id)) for job_id in sorted(own.same_job)]
+        change = self._change(own.commit)
+        for row in own.rows:
+            greens = [a for column, name in columns if (a := self._green(row, column, name, at[row.pk]))]
             found += greens
-            if not greens and (commit.pk == self.commit.pk or (own and self._change(commit) == own)):
-                found.append(self._silent(commit, at[commit.pk]))
+            if not greens and (row.pk == own.commit.pk or (change and self._change(row) == change)):
+                found.append(self._silent(row, self.known.name(own.judged[0].job_id), at[row.pk]))
         return found
 
-    def _green(self, commit: Commit, job_id: int, at: datetime) -> Attempt | None:
-        column = self.jobs[job_id].name.column
-        look = _look(commit, column)
+    def _green(self, row: TrunkRow, column: int, name: str, at: datetime) -> Attempt | None:
+        look = _look(row, column)
         if look.state is not State.SUCCESS or look.verdict:
             return None
         return Attempt(
-            id=f"cell {commit.sha} {column}",
-            job=self._name(job_id),
+            id=f"cell {row.sha} {column}",
+            job=name,
             conclusion="success",
-            commit=commit.sha,
-            change=self._change(commit),
-            author=self._author(commit),
+            commit=row.sha,
+            change=self._change(row),
+            author=self._author(row),
             pushed_at=at,
             completed_at=at,
         )
 
-    def _silent(self, commit: Commit, at: datetime) -> Attempt:
-        name = self._name(self.judged[0].job_id)
-        change, author = self._change(commit), self._author(commit)
-        return Attempt(f"landing {commit.sha}", name, "skipped", commit.sha, change, author, at, at)
+    def _silent(self, row: TrunkRow, name: str, at: datetime) -> Attempt:
+        change, author = self._change(row), self._author(row)
+        return Attempt(f"landing {row.sha}", name, "skipped", row.sha, change, author, at, at)
 
     # ── Runs ─────────────────────────────────────────────────────────────────────────────────────────────────────────
-    def _attempt(self, run: Run) -> Attempt:
+    def _attempt(self, run: Run, pushed_at: datetime | None = None, *, where: Moved | None = None) -> Attempt:
+        """The run as the engine sees it. `where`: its commit, if that is known better than by the run."""
+        made = self._attempts.get(run.pk)
+        if made is None:
+            made = self._attempts[run.pk] = self._made(run, where or run.commit)
+        return made if pushed_at is None else replace(made, pushed_at=pushed_at)
+
+    def _made(self, run: Run, commit: Moved) -> Attempt:
         log = getattr(run, "log", None)
         causes: tuple[Cause, ...] | None = self.causes.get(run.pk, ())
         if not causes and log and log.status == Log.Status.STORED and log.error:
             causes = None  # the classifier gave up on it
-        mine = run.commit_id == self.commit.pk
         return Attempt(
             id=str(run.external_id),
-            job=self._name(run.job_id),
+            job=self.known.name(run.job_id),
             conclusion=(run.told_conclusion or run.conclusion) if run.status == "completed" else run.status,
-            commit=run.commit.sha,
-            change=self._change(run.commit),
-            author=self._author(run.commit),
-            pushed_at=self.pushed_at if mine else run.created_at or run.started_at or run.completed_at,
+            commit=commit.sha,
+            change=self._change(commit),
+            author=self._author(commit),
+            pushed_at=run.created_at or run.started_at or run.completed_at,
             completed_at=run.completed_at,
             runner=run.runner_name or None,
             has_log=None if log is None else log.status == Log.Status.STORED,
             failures=causes,
         )
+
+
+def _pushed_at(commit: Commit, runs: Sequence[Run]) -> datetime | None:
+    """When the commit came: its first run was made then. A commit's own dates may be weeks older."""
+    times = [at for run in runs if (at := run.created_at or run.started_at)]
+    return min(times, default=commit.committed_at)
+
+
+def _times_of(rows: Sequence[TrunkRow]) -> dict[int, datetime]:
+    """Return a time for each row: its commit's, but never before that of the row below it, nor in the future."""
+    at: dict[int, datetime] = {}
+    latest: datetime | None = None
+    now = timezone.now()
+    for row in rows:
+        told = min(row.committed_at or latest or now, now)
+        latest = told if latest is None else max(told, latest + _TICK)
+        at[row.pk] = latest
+    return at
 
 
 @dataclass(frozen=True, slots=True)
@@ -296,6 +444,7 @@ def _scenario(
     own: Sequence[Attempt],
     trunk: Sequence[Attempt],
     elsewhere: Sequence[Attempt],
+    minutes: Sequence[Attempt],
     based: _Based,
 ) -> Scenario:
     """Take from what was gathered for the whole commit that which concerns the job of one run."""
@@ -315,6 +464,7 @@ def _scenario(
         same_change=tuple(others),
         trunk=tuple(replace(one, job=run.job) if _is_silent(one) else one for one in near),
         elsewhere=tuple(one for one in elsewhere if jobs.is_same_job(one.job, run.job)),
+        same_minutes=tuple(minutes) if failed_of_infrastructure(run) else (),
     )
 
 
@@ -328,5 +478,5 @@ def _line(commit: Commit, lines: dict[str, dict[str, bool]]) -> Line:
     return Line(commit.sha, below, commit.title, commit.message)
 
 
-def _look(commit: Commit, column: int) -> CellLook:
-    return LOOKS.get(commit.cells[column : column + 1] or ABSENT, LOOKS[ABSENT])
+def _look(row: TrunkRow, column: int) -> CellLook:
+    return LOOKS.get(row.cells[column : column + 1] or ABSENT, LOOKS[ABSENT])

@@ -95,6 +95,6 @@ def _bring_up_to_date(repository: Repository, commit: Commit, job: Job) -> None:
     batch = Batch(repository)
     batch.dirty_cells.add((commit.pk, job.pk))
     settle(batch)
-    show_verdicts(repository, commit)
-    for number in pull_numbers_of(repository, commit):
+    show_verdicts(repository, [commit])
+    for number in pull_numbers_of(repository, [commit]):
         transaction.on_commit(partial(want_report, repository, number))

@@ -8,14 +8,16 @@ judged by hud.services.streaks.
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from datetime import timedelta
+from typing import Any
 
 from django.db import DatabaseError, InterfaceError, connection, transaction
-from django.db.models import Q, QuerySet
+from django.db.models import Q
 from django.utils import timezone
 
+from classifier.verdict import Run as Attempt
 from classifier.verdict import Verdict as Answer
 from classifier.verdict import decide, jobs
 from hud.core.cell import FAILING
@@ -37,7 +39,7 @@ from hud.queries.pulls import pull_numbers_of
 from hud.services.batch import Batch
 from hud.services.bulk import update_rows
 from hud.services.cells import character_of, write_characters
-from hud.services.evidence import SETTINGS, Gathered, JobsOf, gather
+from hud.services.evidence import SETTINGS, Gathered, JobsOf, gather_all
 from hud.services.locks import lock_repository
 from hud.services.overlay import overlay, told_of
 
@@ -46,6 +48,8 @@ logger = logging.getLogger(__name__)
 _LOCK_CLASS = 0x48554412  # "HUD", 18: the advisory locks of judging
 _WORK_CLASS = 0x48554414  # "HUD", 20: whoever works through a repository's requests
 _CHUNK = 200
+_TOGETHER = 20
+"""Commits that are judged in one transaction, with the same statements as one."""
 _OLDEST_BASE = timedelta(days=30)
 """A result on trunk concerns changes that were pushed until so long after it."""
 MOST_EVIDENCE = 50
@@ -65,8 +69,8 @@ def ask(repository: Repository, cells: Iterable[tuple[int, int]]) -> None:
     if not pairs:
         return
     sql = (
-        "INSERT INTO hud_judgerequest (repository_id, commit_id, job_id)"
-        " SELECT %(repository)s, cell.commit_id, cell.job_id"
+        "INSERT INTO hud_judgerequest (repository_id, commit_id, job_id, own_only)"
+        " SELECT %(repository)s, cell.commit_id, cell.job_id, false"
         " FROM unnest(%(commits)s::bigint[], %(jobs)s::bigint[]) AS told (commit_id, job_id)"
         " JOIN hud_cell AS cell ON cell.commit_id = told.commit_id AND cell.job_id = told.job_id"
         " WHERE cell.state IN ('success', 'failure', 'timed_out', 'cancelled')"
@@ -76,38 +80,49 @@ def ask(repository: Repository, cells: Iterable[tuple[int, int]]) -> None:
         "  OR (cell.state <> 'success' AND NOT EXISTS (SELECT 1 FROM hud_branchcommit AS place"
         "   JOIN hud_branch AS branch ON branch.id = place.branch_id AND branch.tracked"
         "   WHERE place.commit_id = cell.commit_id)))"
-        # One that somebody works on already gets another id, so that it outlives that work.
-        " ON CONFLICT (commit_id, job_id) DO UPDATE SET id = nextval(pg_get_serial_sequence('hud_judgerequest', 'id'))"
     )
     with connection.cursor() as cursor:
         commits, job_ids = [c for c, _ in pairs], [j for _, j in pairs]
-        cursor.execute(sql, {"repository": repository.pk, "commits": commits, "jobs": job_ids})
+        cursor.execute(sql + _ASKED_ALREADY, {"repository": repository.pk, "commits": commits, "jobs": job_ids})
 
 
-def ask_about(repository: Repository, shas: Iterable[str]) -> None:
+# One that somebody works on already gets another id, so that it outlives that work.
+_ASKED_ALREADY = (
+    " ON CONFLICT (commit_id, job_id) DO UPDATE SET own_only = hud_judgerequest.own_only AND excluded.own_only,"
+    " id = nextval(pg_get_serial_sequence('hud_judgerequest', 'id'))"
+)
+
+
+def ask_about(repository: Repository, shas: Iterable[str], *, own_only: bool = False) -> None:
     """Note that something became known of these commits, where verdicts of their runs may rest on it: their parents,
-    their pull request."""
+    their pull request. `own_only`: it concerns no verdict of another commit (a label does not)."""
     wanted = set(shas)
     if not wanted:
         return
     rows = Verdict.objects.filter(repository=repository, run__commit__sha__in=wanted)
-    _request(repository, rows)
+    _request(repository, set(rows.values_list("run__commit_id", "run__job_id")), own_only=own_only)
+
+
+def ask_own(repository: Repository, cells: Iterable[tuple[int, int]]) -> None:
+    """Ask for the verdicts of these cells' commits (commit id, job id) and for no other commit's."""
+    _request(repository, set(cells), own_only=True)
 
 
 def ask_all(repository: Repository) -> int:
     """Ask for every verdict of the repository to be decided again: what it declares about its jobs has changed."""
-    return _request(repository, Verdict.objects.filter(repository=repository))
+    rows = Verdict.objects.filter(repository=repository)
+    return _request(repository, set(rows.values_list("run__commit_id", "run__job_id")), own_only=True)
 
 
-def _request(repository: Repository, verdicts: QuerySet[Verdict]) -> int:
-    cells = sorted(set(verdicts.values_list("run__commit_id", "run__job_id")))
+def _request(repository: Repository, pairs: Collection[tuple[int, int]], *, own_only: bool) -> int:
+    cells = sorted(pairs)
     sql = (
-        "INSERT INTO hud_judgerequest (repository_id, commit_id, job_id)"
-        " SELECT %s, commit_id, job_id FROM unnest(%s::bigint[], %s::bigint[]) AS told (commit_id, job_id)"
-        " ON CONFLICT (commit_id, job_id) DO UPDATE SET id = nextval(pg_get_serial_sequence('hud_judgerequest', 'id'))"
+        "INSERT INTO hud_judgerequest (repository_id, commit_id, job_id, own_only)"
+        " SELECT %s, commit_id, job_id, %s FROM unnest(%s::bigint[], %s::bigint[]) AS told (commit_id, job_id)"
     )
     with connection.cursor() as cursor:
-        cursor.execute(sql, [repository.pk, [c for c, _ in cells], [j for _, j in cells]])
+        columns = [[c for c, _ in cells], [j for _, j in cells]]
+        cursor.execute(sql + _ASKED_ALREADY, [repository.pk, own_only, *columns])
     return len(cells)
 
 
@@ -135,7 +150,8 @@ def judge_due() -> bool:
 
 def _judge_requests(repository: Repository) -> None:
     requests = list(JudgeRequest.objects.filter(repository=repository).order_by("id")[:_CHUNK])
-    judge(repository, commits_touched_by(repository, {(r.commit_id, r.job_id) for r in requests}))
+    touched = commits_touched_by(repository, {(r.commit_id, r.job_id) for r in requests if not r.own_only})
+    judge(repository, {*touched, *_judged_apart({r.commit_id for r in requests if r.own_only})})
     JudgeRequest.objects.filter(pk__in=[request.pk for request in requests]).delete()
 
 
@@ -167,8 +183,7 @@ def commits_touched_by(repository: Repository, cells: Collection[tuple[int, int]
     commit_ids = {commit_id for commit_id, _ in cells}
     places = BranchCommit.objects.filter(commit_id__in=commit_ids, branch__tracked=True)
     on_trunk = set(places.values_list("commit_id", flat=True))
-    pulled = Run.objects.filter(commit_id__in=on_trunk, origin__in=OF_PULLS).values_list("commit_id", flat=True)
-    touched = (commit_ids - on_trunk) | set(pulled)
+    touched = _judged_apart(commit_ids)
     names = {job.job_id: job.name.full for job in repository_jobs(repository.pk).values()}
     times = dict(Commit.objects.filter(pk__in=commit_ids).values_list("pk", "committed_at"))
     now = timezone.now()
@@ -183,6 +198,14 @@ def commits_touched_by(repository: Repository, cells: Collection[tuple[int, int]
     found = Verdict.objects.filter(wanted, repository=repository)
     touched |= set(found.values_list("run__commit_id", flat=True))
     return sorted(touched | _look_alikes(repository, {cell for cell in cells if cell[0] not in on_trunk}, names))
+
+
+def _judged_apart(commit_ids: Collection[int]) -> set[int]:
+    """Those of the commits that have verdicts of their own: off trunk, or runs of a pull request on it."""
+    places = BranchCommit.objects.filter(commit_id__in=commit_ids, branch__tracked=True)
+    on_trunk = set(places.values_list("commit_id", flat=True))
+    pulled = Run.objects.filter(commit_id__in=on_trunk, origin__in=OF_PULLS).values_list("commit_id", flat=True)
+    return (set(commit_ids) - on_trunk) | set(pulled)
 
 
 def _look_alikes(repository: Repository, cells: Collection[tuple[int, int]], names: Mapping[int, str]) -> set[int]:
@@ -207,15 +230,18 @@ def _families_near(name: str, names: Iterable[str]) -> set[str]:
 def judge(repository: Repository, commit_ids: Iterable[int]) -> None:
     """Decide the verdicts of these commits' failed and stopped runs, and show them in their cells. Safe to repeat."""
     reports, known = _writes_reports(repository), JobsOf.read(repository)
-    for commit in Commit.objects.filter(pk__in=list(commit_ids)).order_by("pk"):
-        commit.repository = repository
-        with transaction.atomic():  # one for each commit: ingest waits for the last lines of it at most
+    ids = sorted(set(commit_ids))
+    for start in range(0, len(ids), _TOGETHER):
+        commits = list(Commit.objects.filter(pk__in=ids[start : start + _TOGETHER]).order_by("pk"))
+        for commit in commits:
+            commit.repository = repository
+        with transaction.atomic():  # one for some commits: ingest waits for the last lines of it at most
             _wait_for_turn(repository)
-            gathered = gather(commit, known)
-            _write(repository, commit, _answers(gathered), gathered)
+            gathered = gather_all(repository, commits, known)
+            _write(repository, gathered)
             lock_repository(repository)
-            show_verdicts(repository, commit)
-        for number in pull_numbers_of(repository, commit) if reports else ():
+            show_verdicts(repository, commits)
+        for number in pull_numbers_of(repository, commits) if reports else ():
             want_report(repository, number)
 
 
@@ -231,43 +257,63 @@ def _answers(gathered: Gathered) -> dict[int, Answer]:
     return answers
 
 
-def _write(repository: Repository, commit: Commit, answers: dict[int, Answer], gathered: Gathered) -> None:
-    """Write what changed. Verdicts of runs that failed no more go."""
-    kept = {row.run_id: row for row in Verdict.objects.filter(run__commit=commit)}
-    made = []
-    for run_id, answer in answers.items():
-        run = gathered.scenarios[run_id].run
-        row = kept.pop(run_id, None)
-        values: dict[str, object] = {
-            "label": answer.label,
-            "blocks": answer.blocks_merge,
-            "action": answer.action,
-            "reason": storable(answer.reason, 4000),
-            "confidence": round(answer.confidence, 3),
-            "evidence": list(answer.evidence[:MOST_EVIDENCE]),
-            "engine_version": answer.engine_version,
-            "family": jobs.family_of(run.job)[:800],
-            "pushed_at": run.pushed_at or run.completed_at or commit.committed_at or timezone.now(),
-        }
-        if row is None:
-            made.append(Verdict(run_id=run_id, repository=repository, **values))
-        elif any(getattr(row, name) != value for name, value in values.items()):
-            for name, value in values.items():
-                setattr(row, name, value)
-            row.save()
-    Verdict.objects.bulk_create(made, ignore_conflicts=True)
-    Verdict.objects.filter(pk__in=[row.pk for row in kept.values()]).delete()
+def _write(repository: Repository, gathered: Mapping[int, Gathered]) -> None:
+    """Write what changed of these commits' verdicts. Those of runs that failed no more go. Four statements at most."""
+    kept = {row.run_id: row for row in Verdict.objects.filter(run__commit__in=list(gathered))}
+    made, changed = [], []
+    for found in gathered.values():
+        for run_id, answer in _answers(found).items():
+            row = kept.pop(run_id, None)
+            values = _values(answer, found.scenarios[run_id].run)
+            if row is None:
+                made.append(Verdict(run_id=run_id, repository=repository, **values))
+            elif any(getattr(row, name) != value for name, value in values.items()):
+                for name, value in values.items():
+                    setattr(row, name, value)
+                changed.append(row)
+    Verdict.objects.bulk_create(made, ignore_conflicts=True, batch_size=1000)
+    update_rows(changed, [*_WRITTEN, "decided_at"])
+    if kept:
+        Verdict.objects.filter(pk__in=[row.pk for row in kept.values()]).delete()
+
+
+_WRITTEN = (
+    "label", "blocks", "action", "reason", "confidence", "evidence", "engine_version", "family", "pushed_at",
+)  # fmt: skip
+
+
+def _values(answer: Answer, run: Attempt) -> dict[str, Any]:
+    """What stands in a verdict's row."""
+    return dict(
+        zip(
+            _WRITTEN,
+            (
+                answer.label,
+                answer.blocks_merge,
+                answer.action,
+                storable(answer.reason, 4000),
+                round(answer.confidence, 3),
+                list(answer.evidence[:MOST_EVIDENCE]),
+                answer.engine_version,
+                jobs.family_of(run.job)[:800],
+                run.pushed_at or run.completed_at or timezone.now(),
+            ),
+            strict=True,
+        )
+    )
 
 
 # ── Showing ──────────────────────────────────────────────────────────────────────────────────────────────────────────
-def show_verdicts(repository: Repository, commit: Commit) -> None:
-    """Bring the cells of a commit off trunk up to date with the verdicts of their runs and with what people said.
+def show_verdicts(repository: Repository, commits: Sequence[Commit]) -> None:
+    """Bring the cells of commits off trunk up to date with the verdicts of their runs and with what people said.
 
-    The caller holds the repository's lock. Does nothing for a commit of trunk, whose cells the streaks judge.
+    The caller holds the repository's lock. Leaves commits of trunk alone, whose cells the streaks judge.
     """
-    if BranchCommit.objects.filter(commit=commit, branch__tracked=True).exists():
+    places = BranchCommit.objects.filter(commit__in=commits, branch__tracked=True)
+    off_trunk = {commit.pk for commit in commits} - set(places.values_list("commit_id", flat=True))
+    if not off_trunk:
         return
-    cells = list(Cell.objects.filter(commit=commit, state__in=[state.value for state in FAILING]))
+    cells = list(Cell.objects.filter(commit_id__in=off_trunk, state__in=[state.value for state in FAILING]))
     answers = {row.run_id: row for row in Verdict.objects.filter(run_id__in=[cell.run_id for cell in cells])}
     before = [told_of(cell) for cell in cells]
     for cell in cells:

@@ -108,5 +108,7 @@ def test_tests_that_healed_are_taken_out_of_the_causes_of_their_run(trunk: Trunk
 def test_flip_rates_are_evidence_by_the_names_of_the_log(trunk: Trunk) -> None:
     ran(trunk, 100, "shop.CartTest", "adds", "h")
     ran(trunk, 101, "shop.CartTest", "adds", "p")
-    assert as_evidence(trunk.repository, {"adds(shop.CartTest)"}, NOON) == [FlipRate("adds(shop.CartTest)", 1, 2)]
+    asked = {7: ({"adds(shop.CartTest)"}, NOON), 8: ({"adds(shop.CartTest)"}, NOON - timedelta(days=60)), 9: ((), NOON)}
+    found = as_evidence(trunk.repository, asked)
+    assert found == {7: (FlipRate("adds(shop.CartTest)", 1, 2),), 8: (FlipRate("adds(shop.CartTest)", 0, 0),), 9: ()}
     assert as_evidence(trunk.repository, set(), NOON) == []

@@ -1,5 +1,7 @@
 """Data as it comes: words in capitals, missing fields, odd times, runs told twice, wrapper lines, mixed failures."""
 
+from typing import Any
+
 from tests.classifier.verdict import scene as s
 from tests.classifier.verdict.case import FIX, INFRA, LOOK, RERUN, WAIT, Case, cases_of, expect
 
@@ -14,7 +16,7 @@ def _without_tests(failure: s.Json) -> s.Json:
     return {name: value for name, value in failure.items() if name != "tests"}
 
 
-def _elsewhere(found: s.Json, **given: object) -> s.Json:
+def _elsewhere(found: s.Json, **given: Any) -> s.Json:
     return s.run(failures=[found], hours=-2, **({"author": "bo"} | given))
 
 
@@ -202,7 +204,7 @@ _WRAPPERS = {
 
 def _add_wrapper(name: str, text: str, captures: list[str] | None) -> None:
     def build() -> s.Json:
-        found = s.line(text, "unknown", **({"captures": captures} if captures else {}))
+        found = s.line(text, "unknown") | ({"captures": captures} if captures else {})
         return s.scene(s.mine([found]), s.base(s.on_base([found])), elsewhere=[_elsewhere(found)])
 
     build.__name__ = f"{name}_is_no_evidence"
@@ -284,9 +286,9 @@ def an_equal_stored_signature_does_not_make_a_generic_rule_the_same() -> s.Json:
 # Mass failures
 
 
-def _dying(count: int, **given: object) -> list[s.Json]:
+def _dying(count: int) -> list[s.Json]:
     return [
-        s.run(f"pull / linux-{n} / test (default, 1, 1, r)", [s.runner_lost()], hours=0, author="bo", **given)
+        s.run(f"pull / linux-{n} / test (default, 1, 1, r)", [s.runner_lost()], hours=0, author="bo")
         for n in range(count)
     ]
 
