@@ -90,7 +90,9 @@ def _pagerduty(values: Values) -> dict[str, Any]:
 
 def _opsgenie(values: Values) -> dict[str, Any]:
     key = _matched("API key", r"[A-Za-z0-9-]{10,100}", values["key"])
-    team = f"%23{quote(values['team'], safe='')}/" if values["team"] else ""
+    # Apprise takes a blank for the end of a name.
+    team = _matched("Team", r"[\w.-]{1,100}", values["team"]) if values["team"] else ""
+    team = f"%23{quote(team, safe='')}/" if team else ""
     return {"url": f"opsgenie://{key}/{team}?region={values['region']}"}
 
 
@@ -150,7 +152,7 @@ PRESETS: tuple[Preset, ...] = (
         "opsgenie", "Opsgenie", "apprise",
         (
             Field("key", "API key"),
-            Field("team", "Team", secret=False, required=False),
+            Field("team", "Team, by id or by a name without blanks", secret=False, required=False),
             Field("region", "Region", secret=False, choices=_REGIONS),
         ),
         "In Opsgenie: the team, Integrations, API. The end of an alert closes its alert there.",

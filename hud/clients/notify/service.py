@@ -5,6 +5,7 @@ a name is resolved once, each address is checked, and a checked address is conne
 they are checked too.
 """
 
+import logging
 import socket
 import sys
 import threading
@@ -19,6 +20,10 @@ from urllib3.util import connection as urllib3_connection
 from hud.clients.notify.post import Options, Outcome, Post, TargetRefused
 from hud.clients.notify.webhook import post_body
 from hud.clients.outbound import AddressRefused, NameNotResolved, OutboundPolicy
+
+# Apprise writes parts of addresses into its messages, and answers into its details.
+logging.getLogger("apprise").setLevel(logging.CRITICAL + 1)
+logging.getLogger("urllib3").setLevel(logging.WARNING)
 
 _PAGERS = ("pagerduty", "opsgenie")
 _guard = threading.local()
