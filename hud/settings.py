@@ -350,6 +350,9 @@ SILENCE_REMIND_H = _env.whole_number(
     "SILENCE_REMIND_H", 24, "hours before its end that a silence's owner is reminded, at most", least=1
 )
 NOTICE_MAX_DAYS = _env.whole_number("NOTICE_MAX_DAYS", 90, "longest notice on top of pages, in days", least=1)
+FOLLOW_WINDOW_S = _env.seconds(
+    "FOLLOW_WINDOW_S", 60, "what changes within this time is told in one mail to those who follow it"
+)
 NOTIFY_HOSTS = _env.words(
     "NOTIFY_HOSTS", "", "hosts inside your network that notifications may go to, name or name:port"
 )
@@ -366,9 +369,6 @@ NOTIFY_SWEEP_S = _env.seconds(
     "NOTIFY_SWEEP_S", 5, "how often due notifications and reminders are looked for", least=0.5
 )
 ALERTMANAGER_RESEND_S = _env.seconds(
-FOLLOW_WINDOW_S = _env.seconds(
-    "FOLLOW_WINDOW_S", 60, "what changes within this time is told in one mail to those who follow it"
-)
     "ALERTMANAGER_RESEND_S",
     60,
     "how often an Alertmanager is sent the alerts that fire; after five times it forgets",
@@ -381,6 +381,12 @@ SMTP_URL = _env.text("SMTP_URL", "", "server for e-mail: smtp://, smtp+tls:// or
 MAIL_FROM = _env.text("MAIL_FROM", "", "sender of e-mail", shown_default="hud@localhost")
 CELERY_BEAT_SCHEDULE["look after alerts"] = {
     "task": "hud.tasks.notify_due",
+    "schedule": NOTIFY_SWEEP_S,
+    "options": {"expires": 30},
+}
+
+CELERY_BEAT_SCHEDULE["tell people"] = {
+    "task": "hud.tasks.notify_people",
     "schedule": NOTIFY_SWEEP_S,
     "options": {"expires": 30},
 }
@@ -401,12 +407,6 @@ def _log_storage(url: str) -> dict[str, object]:
             "OPTIONS": {"location": str(DATA_DIR / "files")},
         }
     parts = urlsplit(url)
-CELERY_BEAT_SCHEDULE["tell people"] = {
-    "task": "hud.tasks.notify_people",
-    "schedule": NOTIFY_SWEEP_S,
-    "options": {"expires": 30},
-}
-
     if parts.scheme != "s3" or not parts.netloc:
         raise ImproperlyConfigured(f"LOG_STORE_URL is {url!r}; write s3://bucket or s3://bucket/prefix.")
     options: dict[str, object] = {
