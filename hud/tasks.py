@@ -130,14 +130,6 @@ def notify_target(target_id: int) -> None:
     deliver_to(target_id)
 
 
-@shared_task(name="hud.tasks.forget_old_items")
-def forget_old_items() -> int:
-    """Delete inbox items that were done long ago."""
-    return inbox.forget_old_items()
-
-
-@shared_task(name="hud.tasks.forget_old_test_results")
-def forget_old_test_results() -> int:
 @shared_task(name="hud.tasks.notify_people")
 def notify_people() -> None:
     """Tell people of what they follow, and authors of what their commits broke."""
@@ -146,6 +138,14 @@ def notify_people() -> None:
     deliver_mails()
 
 
+@shared_task(name="hud.tasks.forget_old_items")
+def forget_old_items() -> int:
+    """Delete inbox items that were done long ago."""
+    return inbox.forget_old_items()
+
+
+@shared_task(name="hud.tasks.forget_old_test_results")
+def forget_old_test_results() -> int:
     """Delete test results that are older than they are kept."""
     return junit.forget_old_results()
 
