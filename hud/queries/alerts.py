@@ -23,7 +23,7 @@ from hud.models import (
 )
 from hud.queries.alert_rows import JobTable
 from hud.queries.evidence import Mention, mentions_at
-from hud.queries.silence_matching import active_silences, silences_of
+from hud.queries.silence_matching import active_silences, broken_silences, silences_of
 
 MOST_SUSPECTS = 20
 MOST_PER_PAGE = 200
@@ -31,13 +31,17 @@ MOST_PER_PAGE = 200
 
 @dataclass(frozen=True, slots=True)
 class AlertItem:
-    """An alert with who looks after it and what silences it. `suspects` are shas, newest first."""
+    """An alert with who looks after it and what silences it. `suspects` are shas, newest first.
+
+    `broken_by`: who made a silence that would still hold, had the cause not changed; "" where there is none.
+    """
 
     alert: Alert
     spec: RuleSpec
     acknowledged: Acknowledgement | None
     silenced_by: tuple[Silence, ...]
     suspects: tuple[Mention, ...]
+    broken_by: str = ""
 
     @property
     def is_quiet(self) -> bool:
@@ -96,7 +100,7 @@ def open_alerts(branch: Branch) -> list[AlertItem]:
     rows = list(
         Alert.objects.filter(merged_into=None, branch=branch, state=Alert.State.FIRING)
         .select_related("rule")
-        .annotate(held_by=Subquery(holding.values("who")[:1]))
+        .annotate(held_by=Subquery(holding.values("who")[:1]), broken_by=Subquery(broken_silences()))
         .order_by("priority", "id")[:100]
     )
     for alert in rows:
@@ -125,6 +129,7 @@ def items_of(rows: Sequence[Alert]) -> list[AlertItem]:
             acknowledged=next(iter(getattr(alert, "holding", ())), None),
             silenced_by=tuple(silences_of(alert, silences)) if alert.state != Alert.State.RESOLVED else (),
             suspects=suspects.get(alert.pk, ()),
+            broken_by=getattr(alert, "broken_by", None) or "",
         )
         for alert in rows
     ]

@@ -4,11 +4,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from django.db.models import OuterRef, QuerySet
 from django.utils import timezone
 
 from hud.core.alerts.matchers import Matcher, matches_all
 from hud.core.alerts.rules import BROKEN_STREAK
-from hud.models import Alert, Silence
+from hud.models import Alert, Silence, SilenceBreak
 
 MOST_FIRING = 1000
 
@@ -106,3 +107,17 @@ def hidden_among(alerts: Sequence[Alert], silences: Sequence[Silence]) -> dict[i
             broken=tuple(alert for alert, broken in about if broken),
         )
     return found
+
+
+def breaks_of(alert: Alert) -> list[SilenceBreak]:
+    """Return the silences that would still hold for the alert, had its cause not changed, with their breaks."""
+    return list(_breaks_that_count().filter(alert=alert).select_related("silence").order_by("-id"))
+
+
+def broken_silences() -> QuerySet[SilenceBreak, tuple[str]]:
+    """Return a subquery over alerts: who made the newest silence that broke and would still hold."""
+    return _breaks_that_count().filter(alert=OuterRef("pk")).order_by("-id").values_list("silence__author")[:1]
+
+
+def _breaks_that_count() -> QuerySet[SilenceBreak]:
+    return SilenceBreak.objects.filter(silence__expired_at=None, silence__ends_at__gt=timezone.now())

@@ -24,7 +24,7 @@ from hud.services.alert_rules import branches_of, rules_of
 from hud.services.alert_spans import ALL_JOBS, Dirty, Refreshed, Scan, displaced_spans, has_news, spans_near
 from hud.services.batch import Batch
 from hud.services.locks import lock_repository
-from hud.services.silences import break_silences
+from hud.services.silences import break_silences, break_silences_of_other_cause
 from hud.services.telling import tell
 
 logger = logging.getLogger(__name__)
@@ -323,6 +323,7 @@ def _write_timeline(alert: Alert, state: str, jobs: list[str], changes: int, *, 
         _end_acknowledgement(alert)
         flaps = f" It has fired {alert.episode} times: it flaps." if alert.episode >= FLAPPING else ""
         _note(alert, "reopened", f"Broken again by {alert.first_bad[:10]}.{flaps}", data)
+        break_silences_of_other_cause(alert)
     else:
         if joined:
             _note(alert, "joined", f"{listed(joined)} broke by the same cause.", {"jobs": joined})

@@ -15,10 +15,11 @@ from django.utils import timezone
 from hud.core.ago import span_words
 from hud.core.alerts.silencedebt import reminder_at
 from hud.core.alerts.words import listed
-from hud.core.text import storable
+from hud.core.mailaddress import mail_address
 from hud.models import Mail, Silence
 from hud.queries.silence_matching import firing_alerts, hidden_among, matchers_of
 from hud.queries.silences import reminder_keys
+from hud.services.mail import is_mail_on, write_mail
 
 _MOST_TITLES = 10
 
@@ -43,7 +44,7 @@ def _remind(silence_id: int, now: datetime) -> bool:
         return False
     Silence.objects.filter(pk=silence_id).update(reminded_at=now)
     owner = User.objects.filter(pk=silence.author_user_id or 0, is_active=True).first()
-    if owner is not None and owner.email and settings.SMTP_URL:
+    if owner is not None and is_mail_on() and mail_address(owner.email):
         _write(silence, owner, now)
     return True
 
@@ -51,18 +52,17 @@ def _remind(silence_id: int, now: datetime) -> bool:
 def _write(silence: Silence, owner: User, now: datetime) -> None:
     left = span_words((silence.ends_at - now).total_seconds())
     words = " ".join(map(str, matchers_of(silence)))
-    mail, made = Mail.objects.get_or_create(
-        key=f"{reminder_keys(silence.pk)}{silence.ends_at:%Y%m%d%H%M%S%f}",
-        defaults={
-            "kind": Mail.Kind.OWNER,
-            "user": owner,
-            "address": owner.email,
-            "subject": storable(f"Your silence ends in {left}: {words}", 300),
-            "text": storable(_text(silence, words), 20_000),
-        },
+    key = f"{reminder_keys(silence.pk)}{silence.ends_at:%Y%m%d%H%M%S%f}"
+    mail = write_mail(
+        key=key,
+        kind=Mail.Kind.OWNER,
+        address=owner.email,
+        subject=f"Your silence ends in {left}: {words}",
+        text=_text(silence, words),
+        user=owner,
     )
-    if not made and mail.state == Mail.State.CANCELLED:  # the end was moved away before it was sent, and back again
-        Mail.objects.filter(pk=mail.pk).update(state=Mail.State.WAITING, due_at=now)
+    if mail is None:  # the end was moved away before the mail was sent, and back again
+        Mail.objects.filter(key=key, state=Mail.State.CANCELLED).update(state=Mail.State.WAITING, due_at=now)
 
 
 def drop_reminders(silence: Silence) -> None:

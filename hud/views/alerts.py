@@ -21,7 +21,7 @@ from hud.core.cellcode import LOOKS
 from hud.core.groups import group_look
 from hud.models import Alert
 from hud.queries.alerts import AlertFilter, AlertPage, StripPlace, alert_page, alerts_like
-from hud.queries.silence_matching import matchers_for, matchers_of
+from hud.queries.silence_matching import breaks_of, matchers_for, matchers_of
 from hud.queries.silence_preview import hidden_by
 from hud.services import acknowledge as acknowledging
 from hud.services import silences
@@ -92,6 +92,7 @@ def _show(
         "matchers": _matchers(found),
         "hidden": _hidden(found) if is_admin(request.user) and found.state == Alert.State.FIRING else None,
         "silence_matchers": {s.pk: " ".join(map(str, matchers_of(s))) for s in page.item.silenced_by},
+        "broken": breaks_of(found) if found.state == Alert.State.FIRING else [],
         "errors": errors or {},
         "typed": request.POST if errors else {},
     }

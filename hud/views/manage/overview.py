@@ -7,6 +7,7 @@ from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
 from hud.queries.manage import audit_entries, back_fills, inbox_counts, repository_states
+from hud.queries.silence_debt import debt_count
 from hud.views.access import admins_only
 
 PURPOSE = "Admins follow repositories here, look after what could not be taken in, and group the jobs of the grid."
@@ -23,6 +24,7 @@ def overview(request: HttpRequest) -> HttpResponse:
         "troubled": [(r, b) for r in repositories if r.followed for b in r.branches if b.tracked and b.error],
         "running": [b for b in back_fills() if not b.is_over],
         "counts": inbox_counts(),
+        "silence_debt": debt_count(),
         "entries": audit_entries(most=5)[0],
     }
     return render(request, "hud/manage.html", context)
