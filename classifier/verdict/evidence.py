@@ -41,6 +41,14 @@ class Evidence:
         run = self.scenario.run
         self.own_changes = frozenset({run.change or f"commit {run.commit}", *self.scenario.related_changes})
         self.base_age = self._base_age()
+        self._landed_at = self._landings()
+
+    def _landings(self) -> list[datetime | None]:
+        """When this change came to trunk, once for each time; None where its place is not known."""
+        if self.timeline.is_on_trunk:
+            return [self.scenario.run.seen_at]
+        commits = (*self.timeline.commits, *self.timeline.undated)
+        return [commit.at for commit in commits if commit.changes & self.own_changes]
 
     def _base_age(self) -> timedelta | None:
         """From the base's commit to the push of the run; None where either is not known."""
@@ -286,12 +294,7 @@ class Evidence:
 
     def _came_after_landing(self, run: Run) -> bool:
         """The run may have this change inside: it was pushed after the change had come to trunk."""
-        if self.timeline.is_on_trunk:
-            landed = [self.scenario.run.seen_at]
-        else:
-            commits = (*self.timeline.commits, *self.timeline.undated)
-            landed = [commit.at for commit in commits if commit.changes & self.own_changes]
-        return any(at is None or run.seen_at is None or run.seen_at >= at for at in landed)
+        return any(at is None or run.seen_at is None or run.seen_at >= at for at in self._landed_at)
 
     # Was the job ever seen without this failure?
 

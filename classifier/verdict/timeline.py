@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import cached_property
 from typing import Literal
 
 from classifier.verdict import jobs
@@ -28,13 +29,13 @@ class TrunkCommit:
     runs: tuple[Run, ...]
     siblings: tuple[Run, ...] = ()
 
-    @property
+    @cached_property
     def changes(self) -> frozenset[str]:
         """The change that landed here (several where the data disagrees); a commit without a known one is its own."""
         known = {run.change for run in (*self.runs, *self.siblings) if run.change}
         return frozenset(known or {f"commit {self.commit}"})
 
-    @property
+    @cached_property
     def authors(self) -> frozenset[str]:
         runs = (*self.runs, *self.siblings)
         return frozenset(author for author in (author_key(run) for run in runs) if author is not None)

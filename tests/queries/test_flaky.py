@@ -111,4 +111,4 @@ def test_flip_rates_are_evidence_by_the_names_of_the_log(trunk: Trunk) -> None:
     asked = {7: ({"adds(shop.CartTest)"}, NOON), 8: ({"adds(shop.CartTest)"}, NOON - timedelta(days=60)), 9: ((), NOON)}
     found = as_evidence(trunk.repository, asked)
     assert found == {7: (FlipRate("adds(shop.CartTest)", 1, 2),), 8: (FlipRate("adds(shop.CartTest)", 0, 0),), 9: ()}
-    assert as_evidence(trunk.repository, set(), NOON) == []
+    assert as_evidence(trunk.repository, {7: ((), NOON)}) == {7: ()}
