@@ -100,3 +100,15 @@ def test_annotations_and_pull_requests_are_asked_as_described(
 def test_the_second_look_costs_nothing(client: GitHubClient, ozone: FakeRepository) -> None:
     list(client.runs(REPO, branch="master"))
     assert all(page.unchanged for page in client.runs(REPO, branch="master").pages())
+
+
+def test_an_issue_is_opened_commented_on_closed_and_listed(client: GitHubClient, ozone: FakeRepository) -> None:
+    made = client.create_issue(REPO, {"title": "[P2] unit broken", "body": "text", "labels": ["ci"]})
+    number = int(made["number"])
+    assert client.create_comment(REPO, number, "again")["id"]
+    assert [comment["body"] for comment in client.comments(REPO, number)] == ["again"]
+    assert client.edit_issue(REPO, number, {"state": "closed", "state_reason": "completed"})["state"] == "closed"
+    assert client.issue(REPO, number)["closed_by"]["login"] == made["user"]["login"]
+    assert client.edit_issue(REPO, number, {"state": "open"})["state"] == "open"
+    assert [issue["number"] for issue in client.issues(REPO, creator="hud-bot")] == [number]
+    assert client.login() == "hud-bot"

@@ -25,6 +25,17 @@ from pathlib import Path
 from typing import Any, Self
 from urllib.parse import parse_qs, urlencode, urlsplit
 
+from tests.fakes.github_shapes import (
+    api_url,
+    change_issue,
+    described_comment,
+    described_commit,
+    described_job,
+    described_repository,
+    described_run,
+    opened_issue,
+)
+
 Json = dict[str, Any]
 MOST_RUNS_LISTED = 1000
 
@@ -184,6 +195,8 @@ class FakeRepository:
     pull_commits: dict[int, list[Json]] = field(default_factory=dict)
     comments: dict[int, list[Json]] = field(default_factory=dict)
     check_runs: list[Json] = field(default_factory=list)
+    issues: list[Json] = field(default_factory=list)
+    has_issues: bool = True
 
 
 class FakeGitHub(_Server):
@@ -276,7 +289,7 @@ def _repository(github: FakeGitHub, repository: FakeRepository, seen: Seen) -> A
 
 def _branches(github: FakeGitHub, repository: FakeRepository, seen: Seen) -> Any:
     head = repository.commits[0]["sha"] if repository.commits else "0" * 40
-    commit = {"sha": head, "url": f"{_api(repository)}/commits/{head}"}
+    commit = {"sha": head, "url": f"{api_url(repository)}/commits/{head}"}
     return github.page(seen, [{"name": repository.default_branch, "commit": commit, "protected": False}])
 
 
@@ -381,7 +394,7 @@ def _comments(github: FakeGitHub, repository: FakeRepository, seen: Seen, number
     kept = repository.comments.setdefault(int(number), [])
     if seen.method == "GET":
         return github.page(seen, kept)
-    made = {"id": 9000 + sum(map(len, repository.comments.values())), "user": {"login": github.login}}
+    made = described_comment(repository, int(number), github.login)
     kept.append(made | json.loads(seen.body))
     return 201, {}, kept[-1]
 
@@ -407,7 +420,28 @@ def _check_run(github: FakeGitHub, repository: FakeRepository, seen: Seen, check
     return 200, {}, found
 
 
+def _issues(github: FakeGitHub, repository: FakeRepository, seen: Seen) -> Any:
+    if not repository.has_issues:
+        return 410, {}, {"message": "Issues has been disabled in this repository."}
+    if seen.method == "GET":
+        found = [i for i in repository.issues[::-1] if seen.query.get("creator") in (None, i["user"]["login"])]
+        return github.page(seen, found)
+    made = opened_issue(repository, github.login, json.loads(seen.body))
+    return 201, {}, made
+
+
+def _issue(github: FakeGitHub, repository: FakeRepository, seen: Seen, number: str) -> Any:
+    found = next((i for i in repository.issues if i["number"] == int(number)), None)
+    if found is None:
+        return 404, {}, {"message": "Not Found"}
+    if seen.method == "PATCH":
+        change_issue(found, github.login, json.loads(seen.body))
+    return 200, {}, found
+
+
 _ROUTES: list[tuple[str, Callable[..., Any]]] = [
+    (r"/issues", _issues),
+    (r"/issues/(\d+)", _issue),
     (r"", _repository),
     (r"/branches", _branches),
     (r"/commits", _commits),
@@ -432,137 +466,6 @@ _ROUTES: list[tuple[str, Callable[..., Any]]] = [
 
 def _at(text: str) -> datetime:
     return datetime.fromisoformat(text.replace("Z", "+00:00"))
-
-
-def _api(repository: FakeRepository) -> str:
-    return f"https://api.github.com/repos/{repository.full_name}"
-
-
-_LINKS = [
-    "archive",
-    "assignees",
-    "blobs",
-    "branches",
-    "collaborators",
-    "comments",
-    "commits",
-    "compare",
-    "contents",
-    "contributors",
-    "deployments",
-    "downloads",
-    "events",
-    "forks",
-    "git_commits",
-    "git_refs",
-    "git_tags",
-    "hooks",
-    "issue_comment",
-    "issue_events",
-    "issues",
-    "keys",
-    "labels",
-    "languages",
-    "merges",
-    "milestones",
-    "notifications",
-    "pulls",
-    "releases",
-    "stargazers",
-    "statuses",
-    "subscribers",
-    "subscription",
-    "tags",
-    "teams",
-    "trees",
-    "clone",
-    "git",
-    "ssh",
-    "svn",
-]
-_COUNTS = "forks forks_count open_issues open_issues_count size stargazers_count watchers watchers_count"
-
-
-def described_user(login: str) -> Json:
-    """Return a user with all that GitHub's description of its API requires."""
-    urls = "url html_url followers_url following_url gists_url starred_url subscriptions_url organizations_url"
-    more = "repos_url events_url received_events_url avatar_url"
-    links = dict.fromkeys(f"{urls} {more}".split(), f"https://api.github.com/users/{login}")
-    return {"login": login, "id": 1, "node_id": "U_1", "gravatar_id": "", "type": "User", "site_admin": False, **links}
-
-
-def described_repository(repository: FakeRepository) -> Json:
-    """Return the repository with all that GitHub's description of its API requires."""
-    owner, name = repository.full_name.split("/")
-    url = _api(repository)
-    return {
-        **{f"{link}_url": f"{url}/{link}" for link in _LINKS},
-        **dict.fromkeys(f"{_COUNTS} network_count subscribers_count".split(), 0),
-        **dict.fromkeys(["has_issues", "has_projects", "has_wiki", "has_pages", "has_discussions"], False),
-        **dict.fromkeys(["fork", "private", "archived", "disabled"], False),
-        **dict.fromkeys(["description", "homepage", "language", "license", "mirror_url"]),
-        **dict.fromkeys(["created_at", "updated_at", "pushed_at"], "2026-03-01T00:00:00Z"),
-        "id": repository.id,
-        "node_id": f"R_{repository.id}",
-        "name": name,
-        "full_name": repository.full_name,
-        "owner": described_user(owner),
-        "url": url,
-        "html_url": f"https://github.com/{repository.full_name}",
-        "default_branch": repository.default_branch,
-    }
-
-
-def described_commit(repository: FakeRepository, commit: Json) -> Json:
-    """Return a commit of a list completed to what GitHub's description requires; what it has, wins."""
-    sha, url = commit["sha"], f"{_api(repository)}/commits/{commit['sha']}"
-    person = commit.get("author")
-    inner = {
-        "url": url,
-        "comment_count": 0,
-        "tree": {"sha": sha, "url": f"{_api(repository)}/git/trees/{sha}"},
-        **commit["commit"],
-    }
-    parents = [
-        {"url": f"{_api(repository)}/commits/{parent['sha']}", "html_url": "https://github.com", **parent}
-        for parent in commit["parents"]
-    ]
-    return {
-        "url": url,
-        "node_id": f"C_{sha[:8]}",
-        "html_url": f"https://github.com/{repository.full_name}/commit/{sha}",
-        "comments_url": f"{url}/comments",
-        "committer": None,
-        **commit,
-        "author": described_user(person["login"]) | person if person else None,
-        "commit": inner,
-        "parents": parents,
-    }
-
-
-def described_run(run: Json) -> Json:
-    """Return a workflow run with what recordings of 2022 lack; what it has, wins."""
-    first_line = ((run.get("head_commit") or {}).get("message") or "").split("\n")[0]
-    return {"display_title": first_line, "path": ".github/workflows/ci.yml", "run_attempt": 1, **run}
-
-
-def described_job(repository: FakeRepository, job: Json) -> Json:
-    """Return a job of a workflow run completed to what GitHub's description requires; what it has, wins."""
-    url = f"{_api(repository)}/actions/jobs/{job['id']}"
-    return {
-        "node_id": f"CR_{job['id']}",
-        "run_url": f"{_api(repository)}/actions/runs/{job['run_id']}",
-        "run_attempt": 1,
-        "workflow_name": None,
-        "head_branch": None,
-        "url": url,
-        "html_url": f"https://github.com/{repository.full_name}/actions/runs/{job['run_id']}/job/{job['id']}",
-        "check_run_url": f"{_api(repository)}/check-runs/{job['id']}",
-        "created_at": job.get("started_at"),
-        "labels": [],
-        **dict.fromkeys(["runner_id", "runner_name", "runner_group_id", "runner_group_name"]),
-        **job,
-    }
 
 
 class _Folder:

@@ -5,6 +5,7 @@ an answer that breaks it with 500, so a test only has to see the client succeed.
 are tested without it. Both packages come from npm, once, into a cache.
 """
 
+import hashlib
 import json
 import re
 import shutil
@@ -18,7 +19,7 @@ from typing import Any
 import pytest
 
 PACKAGES = ("@stoplight/prism-cli@5.16.0", "@octokit/openapi@23.0.2")
-PATHS_KEPT = re.compile(r"/repos/\{owner\}/\{repo\}(/(branches|commits|actions|check-runs|pulls|compare)\b.*)?$")
+PATHS_KEPT = re.compile(r"/repos/\{owner\}/\{repo\}(/(branches|commits|actions|check-runs|pulls|compare|issues)\b.*)?$")
 INSTALL_LIMIT_S = 150
 START_LIMIT_S = 60
 _OFFLINE = re.compile(r"ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ECONNRESET|ETIMEDOUT|ENETUNREACH|EHOSTUNREACH")
@@ -26,7 +27,8 @@ _OFFLINE = re.compile(r"ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ECONNRESET|ETIMEDOUT|EN
 
 def installed(cache: Path) -> Path:
     """Return the folder that holds Prism and `github.json`, installing them at first; skip where npm cannot."""
-    folder = cache / "_".join(re.sub(r"[^\w.]+", "-", package) for package in PACKAGES)
+    kept = hashlib.sha256(PATHS_KEPT.pattern.encode()).hexdigest()[:8]
+    folder = cache / "_".join([*(re.sub(r"[^\w.]+", "-", package) for package in PACKAGES), kept])
     if not (folder / "github.json").exists():
         if not (shutil.which("npm") and shutil.which("node")):
             pytest.skip("npm and node are not installed, so the independent GitHub cannot be")
