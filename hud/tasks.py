@@ -5,9 +5,9 @@ from functools import partial
 from celery import shared_task
 
 from hud.models import Run
-from hud.services import comment, follow, inbox, junit, logs, logwork, poll, turns, verdicts
+from hud.services import comment, evaluation_requests, follow, inbox, junit, logs, logwork, poll, turns, verdicts
 from hud.services.alert_clock import evaluate_by_clock
-from hud.services.alerting import look_after_alerts
+from hud.services.alerting import evaluate_requested, look_after_alerts
 from hud.services.github import github_client
 from hud.services.ingest import Applied
 from hud.services.mail import deliver_mails
@@ -82,6 +82,14 @@ def sweep() -> None:
     judge_soon()
     if comment.due_reports(1):
         write_reports.delay()
+    if evaluation_requests.any_due():
+        evaluate_alerts_again.delay()
+
+
+@shared_task(name="hud.tasks.evaluate_alerts_again")
+def evaluate_alerts_again() -> None:
+    """Evaluate alerts again where that failed, or where what rules count has changed."""
+    evaluate_requested()
 
 
 @shared_task(name="hud.tasks.write_reports")

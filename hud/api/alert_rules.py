@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
+from django.db import transaction
 from django.http import HttpRequest
 from ninja import Field, Router, Schema, Status
 from ninja.errors import HttpError
@@ -142,19 +143,21 @@ def _save(request: HttpRequest, body: RuleIn, rule_id: int | None) -> dict[str, 
         raise HttpError(422, "Send the version that you read: without it a change of somebody else could be lost.")
     spec = {**(known.spec if known else {}), **body.spec}
     typed = {**spec, "name": body.name or (known.name if known else "")}
+    repository = known.repository if known else repository_or_404(body.repository)
     try:
-        rule = alert_rules.save_rule(
-            repository=known.repository if known else repository_or_404(body.repository),
-            typed={**typed, "enabled": body.enabled, "reason": body.reason},
-            who=user,
-            rule_id=rule_id,
-            version=body.version or 0,
-        )
+        with transaction.atomic():
+            rule = alert_rules.save_rule(
+                repository=repository,
+                typed={**typed, "enabled": body.enabled, "reason": body.reason},
+                who=user,
+                rule_id=rule_id,
+                version=body.version or 0,
+            )
+            rule_was_saved(rule)
     except alert_rules.RuleRefused as error:
         raise HttpError(422, str(error)) from None
     except alert_rules.RuleConflict as error:
         raise HttpError(409, str(error)) from None
-    rule_was_saved(rule)
     return _rule_out(rule)
 
 

@@ -11,6 +11,7 @@ from hud.core.alerts.rules import DEFAULT_RULES, RuleSpec, read_rule
 from hud.core.text import storable
 from hud.models import AlertRule, AlertRuleVersion, Branch, Repository
 from hud.services.audit import record
+from hud.services.locks import lock_repository
 
 DEFAULTS = "defaults"
 """Who made the rules that every repository begins with."""
@@ -63,10 +64,11 @@ def save_rule(
     rule_id: int | None = None,
     version: int = 0,
 ) -> AlertRule:
-    """Make a rule, or change one of which the caller saw `version`. The caller has it evaluated afterwards.
+    """Make a rule, or change one of which the caller saw `version`. The caller has it evaluated, in its transaction.
 
     Raises RuleRefused, RuleConflict, or AlertRule.DoesNotExist.
     """
+    lock_repository(repository)  # before any of its rules: ingest takes them in this order
     rules_of(repository)
     read = read_rule(typed)
     errors = dict(read.errors)

@@ -19,7 +19,16 @@ from hud.core.cell import FAILING, State
 from hud.core.cellcode import ABSENT, FAILING_CHARS
 from hud.core.text import storable
 from hud.models import AlertRule, AlertSpan, Branch, BranchCommit, Cell, Failure
-from hud.queries.alert_rows import CountedJob, JobTable, TrunkRow, TrunkRows, job_word, mass_states, mass_word_of
+from hud.queries.alert_rows import (
+    CountedJob,
+    JobTable,
+    TrunkRow,
+    TrunkRows,
+    WordTable,
+    job_word,
+    mass_states,
+    mass_word_of,
+)
 
 ALL_JOBS = "*"
 """The job of a mass failure's spans."""
@@ -38,10 +47,14 @@ class Dirty:
 
 @dataclass(slots=True)
 class Refreshed:
-    """Spans that were made or changed, and alerts of which one was taken away."""
+    """Spans that were made or changed, and alerts of which one was taken away.
+
+    `left`: because it is not so; `ended`: because the rule looks at the job no more.
+    """
 
     spans: list[AlertSpan] = field(default_factory=list)
     left: set[int] = field(default_factory=set)
+    ended: set[int] = field(default_factory=set)
 
 
 @dataclass(slots=True)
@@ -112,6 +125,30 @@ class Scan:
                     self._refresh_job(rule, spec, job, positions, found)
         return found
 
+    def refresh_all(self, rule: AlertRule, low: int, high: int) -> Refreshed:
+        """Find all spans of the rule anew, in the rows of low..high, which have been read already."""
+        spec, found = spec_of(rule.spec), Refreshed()
+        rows = list(self._rows.between(low, high))
+        by_position = {row.position: row for row in rows}
+        counted = self._table.counted(spec) if spec.kind in (BROKEN_STREAK, MASS_FAILURE) else {}
+        words = WordTable(rows, spec, counted.values())
+        old: dict[str, dict[int, AlertSpan]] = defaultdict(dict)
+        for row in AlertSpan.objects.filter(rule=rule, branch=self._branch):
+            old[row.job][row.first_bad] = row
+        if spec.kind == MASS_FAILURE:
+            spans = find_spans(words.mass_words(), spec.threshold, spec.resolve_after)
+            mine = old.pop(ALL_JOBS, {})
+            self._settle_mass(rule, spec, list(counted.values()), spans, by_position, mine, found)
+        elif spec.kind == BROKEN_STREAK:
+            for job in counted.values():
+                spans = find_spans(words.words_of(job), spec.threshold, spec.resolve_after)
+                mine = old.pop(job.key, {})
+                if spans or mine:
+                    self._settle_job(rule, spec, job, spans, by_position, mine, found)
+        for gone in old.values():  # of jobs that the rule is no longer about
+            end_spans(gone.values(), found)
+        return found
+
     # ── One job, or one group of them ────────────────────────────────────────────────────────────────────────────────
     def _refresh_job(
         self, rule: AlertRule, spec: RuleSpec, job: CountedJob, positions: set[int], found: Refreshed
@@ -124,9 +161,21 @@ class Scan:
             return said[row.position]
 
         region = self._region(word, min(positions), max(positions), spec.resolve_after)
-        by_position = {row.position: row for row in region}
         spans = find_spans(((r.position, word(r)) for r in region), spec.threshold, spec.resolve_after)
-        old = self._stored(rule, job.key, region)
+        by_position = {row.position: row for row in region}
+        self._settle_job(rule, spec, job, spans, by_position, self._stored(rule, job.key, region), found)
+
+    def _settle_job(
+        self,
+        rule: AlertRule,
+        spec: RuleSpec,
+        job: CountedJob,
+        spans: list[Span],
+        by_position: Mapping[int, TrunkRow],
+        old: dict[int, AlertSpan],
+        found: Refreshed,
+    ) -> None:
+        """Write the spans of a job; rows of `old` that none of them takes over go."""
         for span, row in _paired(spans, old):
             row = row or AlertSpan(rule=rule, branch=self._branch, job=job.key)
             cause = self._cause_of(span, by_position, spec, job)
@@ -184,9 +233,21 @@ class Scan:
         if not old_exists and not any(_is_mostly_red(row, spec.min_jobs) for row in touched):
             return
         region = self._region(word, min(positions), max(positions), spec.resolve_after)
-        by_position = {row.position: row for row in region}
         spans = find_spans(((r.position, word(r)) for r in region), spec.threshold, spec.resolve_after)
-        old = self._stored(rule, ALL_JOBS, region)
+        by_position = {row.position: row for row in region}
+        self._settle_mass(rule, spec, jobs, spans, by_position, self._stored(rule, ALL_JOBS, region), found)
+
+    def _settle_mass(
+        self,
+        rule: AlertRule,
+        spec: RuleSpec,
+        jobs: list[CountedJob],
+        spans: list[Span],
+        by_position: Mapping[int, TrunkRow],
+        old: dict[int, AlertSpan],
+        found: Refreshed,
+    ) -> None:
+        """Write the spans of a mass failure; rows of `old` that none of them takes over go."""
         shown = {job.key: job.shown for job in jobs}
         for span, row in _paired(spans, old):
             row = row or AlertSpan(rule=rule, branch=self._branch, job=ALL_JOBS)
@@ -252,6 +313,14 @@ class Scan:
         for row in rows.values():
             if row.alert_id:
                 found.left.add(row.alert_id)
+            row.delete()
+
+
+def end_spans(rows: Iterable[AlertSpan], found: Refreshed) -> None:
+    """Take away spans of jobs that the rule no longer looks at: open ones end, what is over stays as it was."""
+    for row in rows:
+        if row.resolved is None:
+            found.ended.update([row.alert_id] if row.alert_id else [])
             row.delete()
 
 

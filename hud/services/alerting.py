@@ -18,11 +18,12 @@ from hud.core.alerts.rules import MASS_FAILURE, RuleSpec, spec_of
 from hud.core.alerts.telling import goes_on
 from hud.core.alerts.words import commits, listed, reason_of, title_of
 from hud.core.text import storable
-from hud.models import Alert, AlertEvent, AlertRule, AlertSpan, Branch, BranchCommit, Job
+from hud.models import Alert, AlertEvent, AlertRule, AlertSpan, Branch, BranchCommit, EvaluationRequest, Job
 from hud.queries.alert_rows import JobTable, TrunkRows, keys_of
 from hud.services.alert_rules import branches_of, rules_of
-from hud.services.alert_spans import ALL_JOBS, Dirty, Refreshed, Scan, displaced_spans, has_news, spans_near
+from hud.services.alert_spans import ALL_JOBS, Dirty, Refreshed, Scan, displaced_spans, end_spans, has_news, spans_near
 from hud.services.batch import Batch
+from hud.services.evaluation_requests import note_failure, want_evaluation
 from hud.services.locks import lock_repository
 from hud.services.silences import break_silences, break_silences_of_other_cause
 from hud.services.telling import tell
@@ -35,48 +36,78 @@ _MOST_JOBS = 500
 
 
 def evaluate_alerts(batch: Batch) -> None:
-    """Bring the alerts of the tracked branches that show changed cells up to date."""
-    for branch in _branches(batch):
-        _evaluate_branch(
-            branch, _dirty_on(branch, batch.dirty_streaks), rewritten=branch.id in batch.rearranged_branches
-        )
+    """Bring the alerts of the tracked branches that show changed cells up to date.
+
+    What came in is kept whatever happens here: an evaluation that fails is taken back, noted, and tried again.
+    """
+    cells = batch.dirty_streaks | batch.judged
+    if not cells:
+        return
+    try:
+        with transaction.atomic():
+            for branch in _branches(batch, cells):
+                rewritten = branch.id in batch.rearranged_branches
+                _evaluate_branch(branch, _dirty_on(branch, cells), rewritten=rewritten)
+    except Exception as error:  # noqa: BLE001  (whatever it is, results must not wait for alerts)
+        note_failure(batch.repository, error)
 
 
 @transaction.atomic
 def evaluate_from_scratch(branch: Branch, rule: AlertRule | None = None) -> None:
     """Look at every row again, for one rule or all: after a rule changed. Ends as if it had always been so."""
     lock_repository(branch.repository)
-    rules = [rule] if rule else rules_of(branch.repository)
     ends = BranchCommit.objects.filter(branch=branch).order_by("position").values_list("position", flat=True)
     low, high = ends.first(), ends.last()
     if low is None or high is None:
         return
-    dirty = Dirty()
-    for column in Job.objects.filter(repository_id=branch.repository_id).values_list("column", flat=True):
-        dirty.columns[column].update((low, high))
-    # Every job counts as near a span: all of them are looked at.
-    table = JobTable(branch.repository_id)
-    near = {(one.pk, key) for one in rules for key in [ALL_JOBS, *table.counted(spec_of(one.spec))]}
-    scan = Scan(branch, TrunkRows(branch, low, high), table, near)
-    for one in _in_order(rules):
-        if one.enabled and _is_about(one, branch):
-            found = scan.refresh(one, dirty)
-            _drop_others(one, branch, {key for rule_id, key in near if rule_id == one.pk}, found)
-            _update_alerts(one, branch, found)
+    scan = Scan(branch, TrunkRows(branch, low, high), JobTable(branch.repository_id), set())
+    for one in _in_order([rule] if rule else rules_of(branch.repository)):
+        if one.enabled and branch.tracked and _is_about(one, branch):
+            _update_alerts(one, branch, scan.refresh_all(one, low, high))
         else:
             _end_all(one, branch)
 
 
+SMALL_HISTORY = 1_000_000
+"""Cells of a branch that are looked at while the person who saved a rule waits; a worker looks at more."""
+
+
 def rule_was_saved(rule: AlertRule) -> None:
-    """Evaluate a rule that is new or was changed, over all that is stored."""
+    """Evaluate a rule that is new or was changed over all that is stored: at once, or soon where that is much."""
     for branch in branches_of(rule):
-        evaluate_from_scratch(branch, rule)
+        if branch.rows.count() * branch.repository.jobs.count() > SMALL_HISTORY:
+            want_evaluation([branch], f"rule “{rule.name}” was saved")
+            continue
+        try:
+            evaluate_from_scratch(branch, rule)
+        except Exception as error:  # noqa: BLE001  (whatever it is: the rule is saved, and evaluated later)
+            note_failure(branch.repository, error, [branch])
 
 
-def _branches(batch: Batch) -> list[Branch]:
-    commits_ = {commit_id for commit_id, _ in batch.dirty_streaks}
+def evaluate_requested() -> int:
+    """Evaluate the branches that wait for it from scratch. Returns how many. What fails is tried again, later."""
+    due = list(EvaluationRequest.objects.filter(due_at__lte=timezone.now()).order_by("due_at", "pk"))
+    for request in due:
+        try:
+            _evaluate_requested(request.branch)
+        except Exception as error:  # noqa: BLE001  (whatever it is, other branches must not wait for it)
+            note_failure(request.branch.repository, error, [request.branch])
+    return len(due)
+
+
+@transaction.atomic
+def _evaluate_requested(branch: Branch) -> None:
+    """A request that comes in meanwhile waits for the lock, and stays."""
+    lock_repository(branch.repository)
+    if EvaluationRequest.objects.select_for_update().filter(branch=branch).exists():
+        evaluate_from_scratch(branch)
+        EvaluationRequest.objects.filter(branch=branch).delete()
+
+
+def _branches(batch: Batch, cells: Iterable[tuple[int, int]]) -> list[Branch]:
+    commits_ = {commit_id for commit_id, _ in cells}
     shown = Q(rows__commit_id__in=commits_) | Q(id__in=batch.rearranged_branches)
-    found = Branch.objects.filter(shown, tracked=True, repository=batch.repository) if commits_ else []
+    found = Branch.objects.filter(shown, tracked=True, repository=batch.repository)
     return list({branch.id: branch for branch in found}.values())
 
 
@@ -144,27 +175,19 @@ def _is_about(rule: AlertRule, branch: Branch) -> bool:
     return branch.name == (rule.spec.get("branch") or branch.repository.default_branch)
 
 
-def _drop_others(rule: AlertRule, branch: Branch, keys: set[str], found: Refreshed) -> None:
-    """Take away the spans of jobs that the rule is no longer about."""
-    others = AlertSpan.objects.filter(rule=rule, branch=branch).exclude(job__in=keys)
-    found.left.update(others.exclude(alert=None).values_list("alert_id", flat=True))
-    others.delete()
-
-
 def _end_all(rule: AlertRule, branch: Branch) -> None:
     """A rule that was switched off holds nothing open."""
-    spans = AlertSpan.objects.filter(rule=rule, branch=branch)
-    found = Refreshed(left=set(spans.exclude(alert=None).filter(resolved=None).values_list("alert_id", flat=True)))
-    spans.filter(resolved=None).delete()
+    found = Refreshed()
+    end_spans(AlertSpan.objects.filter(rule=rule, branch=branch), found)
     _update_alerts(rule, branch, found)
 
 
 # ── Alerts ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 def _update_alerts(rule: AlertRule, branch: Branch, found: Refreshed) -> None:
-    if not found.spans and not found.left:
+    if not (found.spans or found.left or found.ended):
         return
     spec = spec_of(rule.spec)
-    touched = set(found.left)
+    touched = found.left | found.ended
     # A span that ended long ago must find its alert before one that came after it: oldest first.
     for span in sorted(found.spans, key=lambda s: (s.opened, s.job)):
         alert = _alert_for(rule, spec, branch, span)
@@ -174,7 +197,7 @@ def _update_alerts(rule: AlertRule, branch: Branch, found: Refreshed) -> None:
     for alert in Alert.objects.select_for_update().filter(pk__in=touched).order_by("pk"):
         alert.branch = branch
         before = alert.state
-        _refresh_alert(alert, spec)
+        _refresh_alert(alert, spec, ended=alert.pk in found.ended - found.left)
         mass_changed |= spec.kind == MASS_FAILURE and alert.state != before
     if mass_changed:
         _look_below(branch)
@@ -213,7 +236,10 @@ def _that_goes_on(rule: AlertRule, branch: Branch, span: AlertSpan) -> Alert | N
         .order_by("-id")
         .first()
     )
-    if alert is None or ((alert.last_bad_position or 0) >= span.first_bad and not alert.withdrawn):
+    if alert is None:
+        return None
+    was_mended = bool(alert.resolved_at_sha) and not alert.withdrawn
+    if was_mended and (alert.last_bad_position or 0) >= span.first_bad:
         return None
     now = timezone.now()
     by_data = (span.opened_at - alert.resolved_at).total_seconds() if alert.resolved_at else 0.0
@@ -246,13 +272,16 @@ def _join_causes(rule: AlertRule, branch: Branch, spans: Iterable[AlertSpan]) ->
     return touched
 
 
-def _refresh_alert(alert: Alert, spec: RuleSpec) -> None:
+def _refresh_alert(alert: Alert, spec: RuleSpec, *, ended: bool) -> None:
     """Bring an alert in line with its spans, write what is new into its timeline, and tell."""
     spans = list(alert.spans.order_by("first_bad", "job"))
     current = [s for s in spans if s.resolved is None] or [s for s in spans if s.episode == alert.episode] or spans[-1:]
     before = (alert.state, alert.pk and list(alert.job_keys), alert.changes, alert.told_episode)
     was_new, was_episode = not alert.title, _told_of_episode(alert)
-    _summarise(alert, spec, current)
+    if current:
+        _summarise(alert, spec, current)
+    else:
+        alert.withdrawn = not (ended or alert.merged_into_id)
     alert.state = _state(alert, spec, current)
     _time(alert, current)
     alert.save()
@@ -276,10 +305,7 @@ def _state(alert: Alert, spec: RuleSpec, current: list[AlertSpan]) -> str:
 
 
 def _summarise(alert: Alert, spec: RuleSpec, current: list[AlertSpan]) -> None:
-    """Put what the spans say into the alert's row. Without any span it never was."""
-    if not current:
-        alert.withdrawn = not alert.merged_into_id
-        return
+    """Put what the spans say into the alert's row."""
     first = min(current, key=lambda s: s.first_bad)
     shown = first.jobs if spec.kind == MASS_FAILURE else sorted({s.shown for s in current})
     alert.jobs = shown[:_MOST_JOBS]
@@ -342,7 +368,7 @@ def _note_end(alert: Alert) -> None:
         return
     words = f"Green again at {alert.resolved_at_sha[:10]} after {commits(alert.length)}."
     if alert.withdrawn:
-        words = "Withdrawn: later results show no failure of this length."
+        words = "Withdrawn: by the results and the rule as they are now, nothing was red for so long."
     elif not alert.resolved_at_sha:
         words = "Ended: its rule looks at it no more."
     _note(alert, "resolved", words, {"sha": alert.resolved_at_sha}, at=alert.resolved_at)

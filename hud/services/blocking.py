@@ -15,6 +15,7 @@ from hud.queries.grid import repository_jobs
 from hud.queries.jobrules import job_lists
 from hud.services.audit import record
 from hud.services.batch import Batch
+from hud.services.evaluation_requests import want_evaluation_of
 from hud.services.ingest import settle
 from hud.services.live import tell_open_pages
 from hud.services.locks import lock_repository
@@ -49,7 +50,9 @@ def save_job_list(*, who: Person, repository: Repository, topic: str, lines: Seq
     )
     told = {"before": {topic: _told(before.of(topic))}, "after": {topic: _told(lines)}}
     record(who, "jobs.changed", repository.full_name, **told)
-    if topic != BLOCKING:
+    if topic == BLOCKING:
+        want_evaluation_of(repository, "the list of blocking jobs changed")
+    else:
         ask_all(repository)
     if topic not in (BLOCKING, FLAKY):
         _judge_trunk_again(repository, before, job_lists(repository.pk))

@@ -7,6 +7,7 @@ from django.db import transaction
 from hud.models import Branch, FollowRequest, Repository
 from hud.services import follow
 from hud.services.audit import record
+from hud.services.evaluation_requests import want_evaluation
 from hud.services.repositories import named
 
 Person = AbstractBaseUser | AnonymousUser
@@ -50,6 +51,7 @@ def stop_tracking(*, who: Person, branch: Branch) -> None:
         return
     row.tracked = False
     row.save(update_fields=["tracked"])
+    want_evaluation([row], "it is no longer tracked")
     row.repository.follow_requests.filter(branch=row.name).exclude(state=FollowRequest.State.DONE).delete()
     record(
         who,

@@ -10,6 +10,7 @@ from hud.core.grouprules import fingerprint
 from hud.core.groups import Rule
 from hud.models import GroupRule, Repository
 from hud.services.audit import record
+from hud.services.evaluation_requests import want_evaluation_of
 from hud.services.live import tell_open_pages
 
 Person = AbstractBaseUser | AnonymousUser
@@ -38,6 +39,7 @@ def save_group_rules(*, who: Person, repository: Repository, rules: Sequence[Rul
     )
     what = "groups.changed" if rules else "groups.reset"
     record(who, what, repository.full_name, before=_told(before), after=_told(rules))
+    want_evaluation_of(repository, "the groups of its jobs changed")
     tell_open_pages(repository)
     return True
 

@@ -5,6 +5,7 @@ from django.db.models import Q
 
 from hud.core.facts import RepositoryFact
 from hud.models import Branch, InboxItem, Repository, RepositoryAlias
+from hud.services.evaluation_requests import want_evaluation_of
 
 
 def split_full_name(full_name: str) -> tuple[str, str]:
@@ -108,6 +109,8 @@ def ensure_repository(
         setattr(repository, field, value)
     if changes:
         repository.save(update_fields=list(changes))
+    if "default_branch" in changes:
+        want_evaluation_of(repository, "it has another default branch")
     row, _ = Branch.objects.get_or_create(repository=repository, name=branch or repository.default_branch)
     if not row.tracked:
         row.tracked = True

@@ -183,6 +183,7 @@ def _judge(batch: Batch, job: Job, streak: core.Streak, commit_ids: Sequence[int
     overlay(ordered)
     changed = [cell for cell, was in zip(ordered, before, strict=True) if told_of(cell) != was]
     update_rows(changed, ["verdict", "verdict_reason", "verdict_confidence"])
+    batch.judged.update((cell.commit_id, cell.job_id) for cell in changed)
     write_characters(batch, {(c.commit_id, c.job_id): character_of(c) for c in changed})
     return [streak.failing[i] for i in cause_changes(facts)]
 
