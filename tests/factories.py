@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
+from django.db.models import F
+
 from hud.core.cell import State
 from hud.core.cellcode import LOOKS
 from hud.core.streak import StreakCell, find_streaks
@@ -74,6 +76,11 @@ def make_trunk(
     if with_cells:
         make_cells(trunk)
     return trunk
+
+
+def note_change(trunk: Trunk) -> None:
+    """Give the branch a new version, as ingest does with all that it writes."""
+    Branch.objects.filter(pk=trunk.branch.pk).update(version=F("version") + 1)
 
 
 def make_jobs(repository: Repository, names: Sequence[str]) -> list[Job]:

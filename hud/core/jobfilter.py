@@ -11,7 +11,7 @@ class BadPatternError(ValueError):
 
 
 class JobFilter:
-    """Case does not matter. An empty text matches every name.
+    """Case does not matter. An empty text matches every name. Filters that say the same are equal.
 
     >>> JobFilter("unit", regex=False).matches("CI / Unit tests")
     True
@@ -21,8 +21,15 @@ class JobFilter:
         """Raises BadPatternError if `text` is too long or, with `regex`, not a pattern that RE2 knows."""
         if len(text) > LONGEST_FILTER:
             raise BadPatternError(f"The filter is longer than {LONGEST_FILTER} characters.")
+        self._said = (text, regex)
         self._needle = text.casefold()
         self._pattern = _compiled(text) if regex and text else None
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, JobFilter) and self._said == other._said
+
+    def __hash__(self) -> int:
+        return hash(self._said)
 
     def matches(self, name: str) -> bool:
         if self._pattern is not None:

@@ -2,6 +2,9 @@
 
 The number of statements is the same for any number of rows and columns, and no statement touches runs: a row is one
 string (hud.core.cellcode), so a page costs the same however many runs are stored.
+
+What a page is made of is remembered by the branch's version, which grows in the transaction of every change that the
+grid shows: all who look at the same version share one reading of it, and nobody is shown an older one.
 """
 
 from __future__ import annotations
@@ -26,6 +29,7 @@ from hud.core.names import ColumnName, display_names
 from hud.core.viable import RECENT_ROWS, default_blocking
 from hud.models import Branch, BranchCommit, ForceMerge, GroupRule, Job, Streak, WorkflowRun
 from hud.queries.jobrules import job_lists
+from hud.queries.remembered import remembered
 
 NEWEST_ROWS = 100
 """Rows from the top of the branch that the status sentence looks at."""
@@ -102,21 +106,41 @@ class GridPage:
         return sum(len(group.columns) for group in self.groups)
 
 
-def grid_page(branch: Branch, view: GridView, job_filter: JobFilter) -> GridPage:
-    """Return the page of `branch` that `view` asks for."""
-    rows, newest, has_older = _rows(branch, view)
+@dataclass(frozen=True, slots=True)
+class _Trunk:
+    """What all pages of one version of a branch have in common."""
+
+    newest: tuple[GridRow, ...]
+    jobs: Mapping[int, GridJob]
+    blocking: tuple[int, ...]
+    may_skip: frozenset[int]
+    rules: tuple[Rule, ...]
+
+
+@remembered(most=32, key=lambda branch: (branch.pk, branch.version))
+def _trunk(branch: Branch) -> _Trunk:
+    newest = newest_rows(branch)
     jobs = repository_jobs(branch.repository_id)
     blocking, may_skip = blocking_columns(branch, newest, jobs)
+    return _Trunk(tuple(newest), jobs, blocking, may_skip, tuple(group_rules(branch.repository_id)))
+
+
+@remembered(most=64, key=lambda branch, view, job_filter: (branch.pk, branch.version, view, job_filter))
+def grid_page(branch: Branch, view: GridView, job_filter: JobFilter) -> GridPage:
+    """Return the page of `branch` that `view` asks for, as of the version that `branch` was read with."""
+    trunk = _trunk(branch)
+    newest, jobs, blocking, may_skip = trunk.newest, trunk.jobs, trunk.blocking, trunk.may_skip
+    rows, has_older = _rows(branch, view, newest)
     seen = _seen_characters(rows)
     shown = [jobs[c].name for c in _chosen(seen, jobs, view, job_filter, set(blocking)) if c in jobs]
     split = workflow_to_split(tuple(job.name for job in jobs.values()))
-    groups = group_columns(shown, group_rules(branch.repository_id), split)
+    groups = group_columns(shown, trunk.rules, split)
     if view.failures:
         columns = [c.column for group in groups for c in group.columns]
         rows = [row for row in rows if any(row.cells[c : c + 1] in FAILING_CHARS for c in columns)]
     return GridPage(
         rows=tuple(rows),
-        newest=tuple(newest),
+        newest=newest,
         groups=tuple(groups),
         jobs=jobs,
         streaks=streaks_of_rows(branch, rows, newest),
@@ -128,18 +152,15 @@ def grid_page(branch: Branch, view: GridView, job_filter: JobFilter) -> GridPage
 
 
 # ── Rows ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
-def _rows(branch: Branch, view: GridView) -> tuple[list[GridRow], list[GridRow], bool]:
-    """Return the rows of the page, the newest rows of the branch, and whether older ones follow the page."""
-    wanted = view.per_page + 1
-    newest_first = BranchCommit.objects.filter(branch=branch).order_by("-position")
-    if view.page == 1:
-        newest = _read(newest_first[: max(wanted, NEWEST_ROWS)])
-        found = newest[:wanted]
+def _rows(branch: Branch, view: GridView, newest: Sequence[GridRow]) -> tuple[list[GridRow], bool]:
+    """Return the rows of the page, and whether older ones follow. A page at the top needs no reading of its own."""
+    wanted, start = view.per_page + 1, (view.page - 1) * view.per_page
+    if start + wanted <= len(newest):
+        found = list(newest[start : start + wanted])
     else:
-        start = (view.page - 1) * view.per_page
-        newest = _read(newest_first[:NEWEST_ROWS])
+        newest_first = BranchCommit.objects.filter(branch=branch).order_by("-position")
         found = _read(newest_first[start : start + wanted])
-    return found[: view.per_page], newest, len(found) == wanted
+    return found[: view.per_page], len(found) == wanted
 
 
 def newest_rows(branch: Branch) -> list[GridRow]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
 
@@ -12,6 +12,7 @@ from hud.core.cellcode import ABSENT, FAILING_CHARS, LOOKS
 from hud.core.viable import SIGNAL_CHARS, viable_position
 from hud.models import Branch, BranchCommit
 from hud.queries.grid import GridRow, StreakSpan
+from hud.queries.remembered import remembered
 
 _EXCUSED_CHARS = frozenset(c for c in FAILING_CHARS if LOOKS[c].verdict in ("flaky", "unstable"))
 _RUNNING_CHARS = frozenset(c for c, look in LOOKS.items() if look.state in (State.PENDING, State.QUEUED))
@@ -62,6 +63,19 @@ def trunk_status(
     may_skip: Collection[int] = (),
 ) -> TrunkStatus:
     """Return the status of the branch from its newest rows and the streaks that last."""
+    updated_at = max((t for t in (branch.changed_at, branch.polled_at) if t), default=None)
+    return replace(_status(branch, newest, streaks, blocking, may_skip), updated_at=updated_at)
+
+
+@remembered(most=64, key=lambda branch, *_: (branch.pk, branch.version))
+def _status(
+    branch: Branch,
+    newest: Sequence[GridRow],
+    streaks: Sequence[StreakSpan],
+    blocking: Sequence[int],
+    may_skip: Collection[int],
+) -> TrunkStatus:
+    """The streaks that last, the rows and the lists are the same for all pages of a version."""
     lasting = [s for s in streaks if s.end is None and _counts(s, newest)]
     oldest = min(lasting, key=lambda s: s.first_bad, default=None)
     viable = viable_position([(row.position, row.cells) for row in newest], blocking, may_skip)
@@ -76,7 +90,7 @@ def trunk_status(
         blocking=len(blocking),
         looked_at=len(newest),
         running=sum(char in _RUNNING_CHARS for char in newest[0].cells) if newest else 0,
-        updated_at=max((t for t in (branch.changed_at, branch.polled_at) if t), default=None),
+        updated_at=None,
     )
 
 

@@ -1,5 +1,6 @@
 """What one transaction of ingest has touched so far."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from hud.core.jobrules import JobLists
@@ -17,10 +18,21 @@ class Batch:
     judged: set[tuple[int, int]] = field(default_factory=set)  # (commit id, job id): trunk's verdict changed
     touched_branches: dict[int, Branch] = field(default_factory=dict)
     rearranged_branches: set[int] = field(default_factory=set)
+    columns_changed: bool = False  # what all rows of the repository share: names of columns
     logs_wanted: set[int] = field(default_factory=set)  # run ids
     classify_again: set[int] = field(default_factory=set)  # run ids
     answered: set[tuple[int, int]] = field(default_factory=set)  # (commit id, job id): read by the classifier
     _lists: JobLists | None = None
+
+    def touch(self, branches: Iterable[Branch]) -> None:
+        """Note branches of which something that the grid shows has changed: they get a new version."""
+        for branch in branches:
+            self.touched_branches.setdefault(branch.id, branch)
+
+    def touch_branches_of(self, commit_ids: Iterable[int]) -> None:
+        """Note the branches whose rows show these commits. One statement, if there are any."""
+        if ids := list(commit_ids):
+            self.touch(Branch.objects.filter(rows__commit_id__in=ids).distinct())
 
     @property
     def lists(self) -> JobLists:

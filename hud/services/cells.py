@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 
 from hud.core.cell import ABSENT_CELL, Detail, MergedCell, RunFact, State, merge_runs
 from hud.core.cellcode import ABSENT, encode, put
-from hud.models import Branch, Cell, Commit, Job, Run
+from hud.models import Cell, Commit, Job, Run
 from hud.services.batch import Batch
 from hud.services.bulk import insert_rows, update_rows, update_texts
 from hud.services.overlay import overlay, told_of
@@ -128,6 +128,4 @@ def write_characters(batch: Batch, characters: dict[tuple[int, int], str]) -> No
         if cells != before:
             changed[commit_id] = cells
     update_texts(Commit, "cells", changed)
-    if changed:
-        for branch in Branch.objects.filter(rows__commit__in=list(changed)).distinct():
-            batch.touched_branches.setdefault(branch.id, branch)
+    batch.touch_branches_of(changed)

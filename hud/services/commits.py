@@ -49,7 +49,7 @@ def _fill_gaps(batch: Batch, shas: list[str]) -> None:
 
 def _rearrange(batch: Batch, branches: Iterable[Branch]) -> None:
     for branch in branches:
-        batch.touched_branches.setdefault(branch.id, branch)
+        batch.touch([branch])
         batch.rearranged_branches.add(branch.id)
 
 
@@ -72,8 +72,7 @@ def write_commits(batch: Batch, facts: Sequence[CommitFact]) -> None:
     update_rows(changed, _FIELDS)
     if moved:
         _rearrange(batch, Branch.objects.filter(repository=batch.repository, tracked=True))
-    if changed:
-        _note_changed_rows(batch, [c.id for c in changed])
+    batch.touch_branches_of([c.id for c in changed])
 
 
 def _join_commit(commit: Commit, fact: CommitFact) -> None:
@@ -94,11 +93,6 @@ def _join_commit(commit: Commit, fact: CommitFact) -> None:
     commit.author_email = join_text(commit.author_email, fact.author_email)
     commit.guessed_parent = join_text(commit.guessed_parent, fact.guessed_parent)
     commit.files = join_list(commit.files, fact.files)
-
-
-def _note_changed_rows(batch: Batch, commit_ids: list[int]) -> None:
-    for branch in Branch.objects.filter(rows__commit_id__in=commit_ids, tracked=True).distinct():
-        batch.touched_branches.setdefault(branch.id, branch)
 
 
 def write_heads(batch: Batch, facts: Sequence[HeadFact]) -> None:

@@ -75,6 +75,8 @@ def settle(batch: Batch) -> None:
     refresh_streaks(batch)
     evaluate_alerts(batch)
     ask(batch.repository, batch.dirty_streaks)
+    if batch.columns_changed:
+        batch.touch(Branch.objects.filter(repository=batch.repository))
     if batch.touched_branches:
         Branch.objects.filter(id__in=batch.touched_branches).update(version=F("version") + 1, changed_at=timezone.now())
         for branch_id, version in Branch.objects.filter(id__in=batch.touched_branches).values_list("id", "version"):

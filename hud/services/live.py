@@ -33,7 +33,7 @@ def publish_branch_changed(branch_id: int, version: int) -> None:
 
 def tell_open_pages(repository: Repository) -> None:
     """Tell all pages of the repository, once the running transaction is committed, that what they show has changed."""
-    branches = Branch.objects.filter(repository=repository, tracked=True)
+    branches = Branch.objects.filter(repository=repository)
     branches.update(version=F("version") + 1)
     for branch_id, version in branches.values_list("id", "version"):
         transaction.on_commit(partial(publish_branch_changed, branch_id, version))

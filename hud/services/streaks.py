@@ -153,8 +153,11 @@ def _refresh_job(
     for streak in found:
         commit_ids = [by_position[p].commit_id for p in streak.failing]
         changes = _judge(batch, job, streak, commit_ids)
-        _write_streak(branch, job, streak, changes, old.pop(streak.first_bad, None))
-    Streak.objects.filter(id__in=[s.id for s in old.values()]).delete()
+        if _write_streak(branch, job, streak, changes, old.pop(streak.first_bad, None)):
+            batch.touch([branch])
+    if old:
+        batch.touch([branch])
+        Streak.objects.filter(id__in=[s.id for s in old.values()]).delete()
 
 
 def _rows_between_successes(job: Job, trunk: _Trunk, low: int, high: int) -> list[_Row]:
@@ -217,7 +220,8 @@ def _set_verdict(cell: Cell, verdict: TrunkVerdict) -> None:
     cell.verdict_confidence = verdict.confidence
 
 
-def _write_streak(branch: Branch, job: Job, streak: core.Streak, changes: list[int], row: Streak | None) -> None:
+def _write_streak(branch: Branch, job: Job, streak: core.Streak, changes: list[int], row: Streak | None) -> bool:
+    """Tells whether anything was to write."""
     values = {
         "last_bad": streak.last_bad,
         "last_good": streak.last_good,
@@ -227,5 +231,8 @@ def _write_streak(branch: Branch, job: Job, streak: core.Streak, changes: list[i
     }
     if row is None:
         Streak.objects.create(branch=branch, job=job, first_bad=streak.first_bad, **values)
-    elif any(getattr(row, name) != value for name, value in values.items()):
-        Streak.objects.filter(pk=row.pk).update(**values)
+        return True
+    if all(getattr(row, name) == value for name, value in values.items()):
+        return False
+    Streak.objects.filter(pk=row.pk).update(**values)
+    return True

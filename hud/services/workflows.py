@@ -24,15 +24,20 @@ def write_workflow_runs(batch: Batch, facts: Sequence[WorkflowRunFact]) -> list[
         (r.external_id, r.attempt): r
         for r in WorkflowRun.objects.filter(repository=batch.repository, external_id__in={f.run_id for f in facts})
     }
+    told_anew: set[int] = set()
     for fact in facts:
         row = known.get((fact.run_id, fact.attempt))
         if row is None:
             row = WorkflowRun(repository=batch.repository, external_id=fact.run_id, attempt=fact.attempt)
             row.status = ""
             known[(fact.run_id, fact.attempt)] = row
+        before = (row.workflow_id, row.event)
         row.commit = commits[fact.head_sha]
         row.workflow = workflows[_identity(fact)]
         _join_workflow_run(row, fact)
+        if before != (row.workflow_id, row.event):  # what runs on a schedule only does not block
+            told_anew.add(row.commit_id)
+    batch.touch_branches_of(told_anew)
     touched = [known[(f.run_id, f.attempt)] for f in facts]
     rows = list({(r.external_id, r.attempt): r for r in touched}.values())
     update_rows([r for r in rows if r.pk is not None], _UPDATED)
@@ -89,7 +94,7 @@ def _identify(batch: Batch, facts: Sequence[WorkflowRunFact]) -> dict[tuple[int 
         if workflow is None:
             workflow = Workflow(repository=batch.repository, github_id=fact.workflow_id)
             workflow.name = fact.name
-        _name_workflow(workflow, fact)
+        _name_workflow(batch, workflow, fact)
         if fact.workflow_id:
             by_id[fact.workflow_id] = workflow
         else:
@@ -98,13 +103,14 @@ def _identify(batch: Batch, facts: Sequence[WorkflowRunFact]) -> dict[tuple[int 
     return found
 
 
-def _name_workflow(workflow: Workflow, fact: WorkflowRunFact) -> None:
+def _name_workflow(batch: Batch, workflow: Workflow, fact: WorkflowRunFact) -> None:
     before = (workflow.pk, workflow.name, workflow.path, workflow.named_by)
     workflow.path = join_text(workflow.path, fact.path)
     has_name = bool(fact.name) and fact.name != fact.path
     if has_name and fact.run_id >= workflow.named_by:
         workflow.name, workflow.named_by = fact.name, fact.run_id
     if workflow.pk is None or before != (workflow.pk, workflow.name, workflow.path, workflow.named_by):
+        batch.columns_changed = batch.columns_changed or before[1:3] != (workflow.name, workflow.path)
         workflow.save()
 
 
@@ -160,6 +166,7 @@ def settle_workflows(batch: Batch) -> None:
 
 
 def _merge_workflow(batch: Batch, workflow: Workflow, target: Workflow) -> None:
+    batch.columns_changed = True
     for job in list(workflow.jobs.all()):
         kept = Job.objects.filter(workflow=target, name=job.name, kind=job.kind).first()
         if kept is None:

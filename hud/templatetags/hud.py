@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 from django import template
 from django.utils import timezone
-from django.utils.html import format_html
+from django.utils.html import escape, format_html
 from django.utils.safestring import SafeString, mark_safe
 
 from hud.core.ago import age_words, ago_words, duration_words
@@ -32,12 +32,9 @@ def time_element(then: datetime, now: datetime, style: str = "long") -> SafeStri
     """Return the `<time>` element; scripts keep its text fresh while the page stays open."""
     moment = then.astimezone(UTC)
     words = age_words(then, now) if style == "short" else ago_words(then, now)
-    return format_html(
-        '<time datetime="{}" title="{} UTC" data-ago="{}">{}</time>',
-        moment.strftime("%Y-%m-%dT%H:%M:%SZ"),
-        moment.strftime("%Y-%m-%d %H:%M:%S"),
-        style,
-        words,
+    return SafeString(
+        f'<time datetime="{moment:%Y-%m-%dT%H:%M:%SZ}" title="{moment:%Y-%m-%d %H:%M:%S} UTC"'
+        f' data-ago="{escape(style)}">{escape(words)}</time>'
     )
 
 

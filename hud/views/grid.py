@@ -7,6 +7,7 @@ from urllib.parse import parse_qs, quote, urlsplit
 
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import render
+from django.template.loader import render_to_string
 from django.utils import timezone
 from django.views.decorators.http import require_safe
 from django.views.decorators.vary import vary_on_headers
@@ -58,7 +59,7 @@ def read_grid(request: HttpRequest, branch: Branch) -> Grid:
     view = replace(asked, filter="") if error else asked
     page = grid_page(branch, view, job_filter)
     status = trunk_status(branch, page.newest, page.streaks, page.blocking, page.may_skip)
-    drawn = draw_grid(page, view, branch, timezone.now())
+    drawn = draw_grid(page, view, branch)
     return Grid(branch, asked, view, error, page, status, drawn)
 
 
@@ -75,10 +76,10 @@ def _answer(request: HttpRequest, branch: Branch) -> HttpResponse:
         return _filter_refused(request, error)
     grid = read_grid(request, branch)
     if not fragment:
-        response = render(request, "hud/grid.html", grid_context(grid))
+        response = _page(request, "hud/grid.html", grid_context(grid), grid.drawn)
         response["Cache-Control"] = "private, no-cache"
         return response
-    response = render(request, "hud/_grid.html", {**grid_context(grid), "swapped": True})
+    response = _page(request, "hud/_grid.html", {**grid_context(grid), "swapped": True}, grid.drawn)
     # Page and fragment share an address. Vary keeps caches from mixing them; some browsers' Back looks no further
     # than the address, so a fragment is not kept at all.
     response["Cache-Control"] = "no-store"
@@ -94,6 +95,18 @@ def _filter_refused(request: HttpRequest, error: str) -> HttpResponse:
     response["HX-Push-Url"] = "false"
     response["Cache-Control"] = "no-store"
     return response
+
+
+_ROWS_HERE = "\0"  # no text that PostgreSQL keeps holds one
+
+
+def _page(request: HttpRequest, template: str, context: dict[str, object], drawn: DrawnGrid) -> HttpResponse:
+    """Render the template around the table's rows, which never go through it: they are megabytes."""
+    around = render_to_string(template, {**context, "rows_here": _ROWS_HERE}, request)
+    before, _, after = around.partition(_ROWS_HERE)
+    now = timezone.now()
+    rows = [row.html(now) for row in drawn.rows] if after else []
+    return HttpResponse(b"".join([before.encode(), *rows, after.encode()]))
 
 
 def _history_header(request: HttpRequest, grid: Grid) -> str:

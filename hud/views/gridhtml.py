@@ -30,10 +30,14 @@ from hud.core.names import short_labels
 from hud.core.terminal import safe_text
 from hud.models import Branch
 from hud.queries.grid import GridPage, GridRow
+from hud.queries.remembered import remembered
 from hud.templatetags.hud import time_element
 
 UNIT_PX = 18
 """Width of a cell; the same number as --unit in css/variables.css."""
+
+ROWS_KEPT_BYTES = 32 << 20
+"""So much of drawn rows is remembered in each process: some twenty pages of 50 × 1,500 cells."""
 
 LONGEST_LABEL = 24
 FEW_UNITS = 30
@@ -46,18 +50,29 @@ _UNKNOWN_LOOK = CellLook(State.NEUTRAL, Detail.UNKNOWN)
 
 @dataclass(frozen=True, slots=True)
 class DrawnRow:
-    """A row of the table. `digest` changes when anything but the age of the commit changes."""
+    """A row of the table. `digest` changes when anything but the age of the commit changes.
+
+    `rest` is the row's HTML after the commit's age, in UTF-8: as it is remembered and sent.
+    """
 
     sha: str
     digest: str
-    html: str
+    committed_at: datetime | None
+    rest: bytes
+
+    def html(self, now: datetime) -> bytes:
+        """Return the whole row, with the age that its commit has now."""
+        when = time_element(self.committed_at, now, "short") if self.committed_at else "<span></span>"
+        start = f'<tr data-sha="{self.sha}" data-digest="{self.digest}"><th scope="row">{when}'
+        return start.encode() + self.rest
 
 
 @dataclass(frozen=True, slots=True)
 class DrawnGrid:
     """`layout` changes when columns come, go or move: then rows of before and after do not fit each other.
 
-    `few` columns leave room for longer titles, `short` names need less height.
+    `few` columns leave room for longer titles, `short` names need less height. The rows are not part of the templates'
+    context: engines copy a text once for each block around it, and these are megabytes (hud.views.grid puts them in).
     """
 
     head: SafeString
@@ -65,10 +80,6 @@ class DrawnGrid:
     layout: str
     few: bool
     short: bool
-
-    @property
-    def body(self) -> SafeString:
-        return mark_safe("".join(row.html for row in self.rows))  # noqa: S308 - every part was escaped where it was made
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,18 +101,21 @@ class Addresses:
         return f"{self.base}/{self.branch}"
 
 
-def draw_grid(page: GridPage, view: GridView, branch: Branch, now: datetime) -> DrawnGrid:
-    """Return the table's head and rows for `page`."""
-    addresses = Addresses.of(branch)
+def draw_grid(page: GridPage, view: GridView, branch: Branch) -> DrawnGrid:
+    """Return the table's head and rows for `page`, which is of the version that `branch` was read with."""
+    return _drawn(page, view, branch, Addresses.of(branch))
+
+
+@remembered(most=16, key=lambda page, view, branch, addresses: (branch.pk, branch.version, view, addresses))
+def _drawn(page: GridPage, view: GridView, branch: Branch, addresses: Addresses) -> DrawnGrid:
     head = "".join(_head(page, view, addresses))
     marks = streak_marks(page.streaks, [row.position for row in page.rows], lone="lone")
-    segments = [_segment(group, view.is_open(group.name)) for group in page.groups]
-    width = 1 + max((c.column for group in page.groups for c in group.columns), default=0)
-    rows = [_row(row, segments, width, marks.get(row.position, {}), addresses, now) for row in page.rows]
-    units = sum(len(s.columns) + 1 if s.is_open else 2 for s in segments)
-    layout = f"{zlib.crc32(head.encode()):08x}"
-    short = not any(s.is_open for s in segments) and all(len(g.name) <= SHORT_LABEL for g in page.groups)
-    return DrawnGrid(mark_safe(head), tuple(rows), layout, units <= FEW_UNITS, short)  # noqa: S308 - escaped in _head
+    layout = _layout(tuple((_columns(group), view.is_open(group.name)) for group in page.groups), addresses)
+    rows = [_row(row, layout, tuple(sorted(marks.get(row.position, {}).items()))) for row in page.rows]
+    units = sum(len(s.columns) + 1 if s.is_open else 2 for s in layout.segments)
+    digest = f"{zlib.crc32(head.encode()):08x}"
+    short = not any(s.is_open for s in layout.segments) and all(len(g.name) <= SHORT_LABEL for g in page.groups)
+    return DrawnGrid(mark_safe(head), tuple(rows), digest, units <= FEW_UNITS, short)  # noqa: S308 - escaped in _head
 
 
 # ── Head ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -174,20 +188,45 @@ class _Segment:
     places: dict[int, int]
 
 
-def _segment(group: Group, is_open: bool) -> _Segment:
-    columns = tuple(c.column for c in group.columns)
+@dataclass(frozen=True, slots=True, eq=False)
+class _Layout:
+    """What the rows of a page have in common. One object for all equal ones (`_layout`): rows are remembered by it."""
+
+    segments: tuple[_Segment, ...]
+    width: int
+    addresses: Addresses
+
+
+@lru_cache(maxsize=64)
+def _layout(groups: tuple[tuple[tuple[int, ...], bool], ...], addresses: Addresses) -> _Layout:
+    width = 1 + max((column for columns, _ in groups for column in columns), default=0)
+    return _Layout(tuple(_segment(columns, is_open) for columns, is_open in groups), width, addresses)
+
+
+def _columns(group: Group) -> tuple[int, ...]:
+    return tuple(c.column for c in group.columns)
+
+
+def _segment(columns: tuple[int, ...], is_open: bool) -> _Segment:
     pick: Callable[[str], Sequence[str]] = itemgetter(*columns)  # of one column: a string of one character, as good
     return _Segment(is_open, columns, pick, {column: place for place, column in enumerate(columns)})
 
 
-def _row(
-    row: GridRow, segments: Sequence[_Segment], width: int, marks: dict[int, str], addresses: Addresses, now: datetime
-) -> DrawnRow:
-    cells = row.cells.ljust(width, ABSENT)
+def _bytes_of(row: DrawnRow) -> int:
+    return len(row.rest)
+
+
+@remembered(
+    most=ROWS_KEPT_BYTES, key=lambda row, layout, marks_by_column: (row, layout, marks_by_column), size=_bytes_of
+)
+def _row(row: GridRow, layout: _Layout, marks_by_column: tuple[tuple[int, str], ...]) -> DrawnRow:
+    """Remembered: of a page with something new, most rows are as they were."""
+    marks, addresses = dict(marks_by_column), layout.addresses
+    cells = row.cells.ljust(layout.width, ABSENT)
     cell_base = f"{addresses.base}/-/cell/{row.sha}/"
     commit = f"{addresses.base}/commit/{row.sha}{addresses.on_branch}"
     parts = []
-    for segment in segments:
+    for segment in layout.segments:
         characters = "".join(segment.pick(cells))
         if segment.is_open:
             parts.append(_open_cells(characters, segment, marks, cell_base))
@@ -195,10 +234,8 @@ def _row(
         else:
             own = {c: m for c, m in marks.items() if c in segment.places}
             parts.append(_folded_cell(_cached_group_look(characters), own, commit))
-    drawn = f'{_about(row, commit, addresses)}</th><td class="cells">{"".join(parts)}</td></tr>'
-    digest = f"{zlib.crc32(drawn.encode()):08x}"
-    when = time_element(row.committed_at, now, "short") if row.committed_at else "<span></span>"
-    return DrawnRow(row.sha, digest, f'<tr data-sha="{row.sha}" data-digest="{digest}"><th scope="row">{when}{drawn}')
+    rest = f'{_about(row, commit, addresses)}</th><td class="cells">{"".join(parts)}</td></tr>'.encode()
+    return DrawnRow(row.sha, f"{zlib.crc32(rest):08x}", row.committed_at, rest)
 
 
 _FORCED = '<span role="img" title="Merged by force" aria-label="Merged by force">⚑</span> '

@@ -16,6 +16,7 @@ from django.core.handlers.asgi import ASGIRequest
 from django.db import connections
 from django.http import HttpRequest, HttpResponse, HttpResponseBase, JsonResponse, StreamingHttpResponse
 from django.template.loader import render_to_string
+from django.utils import timezone
 from django.views.decorators.http import require_safe
 
 from hud.models import Branch
@@ -104,9 +105,14 @@ def changes(request: HttpRequest, owner: str, name: str, branch: str) -> HttpRes
     """
     grid = read_grid(request, branch_or_missing(owner, name, branch))
     have = set(request.headers.get("HUD-Have", "").split(",")[:_MOST_DIGESTS])
+    now = timezone.now()
     fits = request.headers.get("HUD-Layout", "") == grid.drawn.layout
     rows = [
-        {"sha": row.sha, "digest": row.digest, **({"html": row.html} if fits and row.digest not in have else {})}
+        {
+            "sha": row.sha,
+            "digest": row.digest,
+            **({"html": row.html(now).decode()} if fits and row.digest not in have else {}),
+        }
         for row in grid.drawn.rows
     ]
     response = JsonResponse(

@@ -9,7 +9,7 @@ from django.test import Client
 
 from hud.core.jobrules import BLOCKING, KINDS, UNSTABLE, Line, fingerprint
 from hud.models import AuditEntry, Cell, JobRule
-from tests.factories import Trunk
+from tests.factories import Trunk, note_change
 from tests.services.verdict_world import breaks, fails, green_trunk, judge_all, open_pull
 from tests.views.people import signed_in
 
@@ -66,6 +66,7 @@ def test_a_job_may_be_skipped_where_that_is_declared(admin: Client, trunk: Trunk
     assert viable(admin)["behind"] == 0
     newest.cells = ""
     newest.save()
+    note_change(trunk)
     assert viable(admin)["behind"] == 1, "a commit on which nothing passed is never viable"
 
 

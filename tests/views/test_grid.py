@@ -15,7 +15,7 @@ from django.test.utils import CaptureQueriesContext
 from hud.core.cell import Detail, State
 from hud.core.cellcode import encode
 from hud.models import Branch, Commit, GroupRule, Job, RepositoryAlias, Run, WorkflowRun
-from tests.factories import NOON, make_cell, make_repository, make_run, make_trunk, sha_of
+from tests.factories import NOON, make_cell, make_repository, make_run, make_trunk, note_change, sha_of
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("now")]
 JOBS = ["CI / unit", "CI / lint", "Nightly / fuzz"]
@@ -344,6 +344,7 @@ def test_a_job_that_only_runs_on_a_schedule_does_not_keep_commits_from_being_via
             external_id=commit.pk,
             event="schedule",
         )
+    note_change(trunk)
     assert "viable 0000002, the newest" in status_of(page_of(client, trunk.path))
 
 

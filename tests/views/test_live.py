@@ -6,7 +6,7 @@ import pytest
 from django.test import Client
 
 from hud.core.cellcode import put
-from tests.factories import make_trunk, sha_of
+from tests.factories import make_trunk, note_change, sha_of
 from tests.picture import PICTURE
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("now")]
@@ -29,6 +29,7 @@ def test_only_rows_that_differ_are_sent(client: Client) -> None:
     newest = trunk.commits[-1]
     newest.cells = put(newest.cells, 0, PICTURE["."])
     newest.save()
+    note_change(trunk)
     rows = client.get(CHANGES, headers=headers).json()["rows"]
     assert [row["sha"] for row in rows if "html" in row] == [sha_of(3)]
 
