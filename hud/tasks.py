@@ -8,6 +8,7 @@ from hud.models import Run
 from hud.services import comment, evaluation_requests, follow, inbox, junit, logs, logwork, poll, turns, verdicts
 from hud.services.alert_clock import evaluate_by_clock
 from hud.services.alerting import evaluate_requested, look_after_alerts
+from hud.services.author_mail import tell_authors
 from hud.services.github import github_client
 from hud.services.ingest import Applied
 from hud.services.mail import deliver_mails
@@ -145,6 +146,7 @@ def notify_people() -> None:
     """Tell people of what they follow, and authors of what their commits broke."""
     look_at_followed()
     tell_followers()
+    tell_authors()
     deliver_mails()
 
 

@@ -11,7 +11,21 @@ from django.urls.converters import IntConverter
 from hud.api.hud_shape import hud
 from hud.api.v1 import api
 from hud.views import alerts as alert_pages
-from hud.views import blocking, card, comment, flaky, grid, hooks, live, pull, rule_editor, rules, silences_editor, why
+from hud.views import (
+    author_mail,
+    blocking,
+    card,
+    comment,
+    flaky,
+    grid,
+    hooks,
+    live,
+    pull,
+    rule_editor,
+    rules,
+    silences_editor,
+    why,
+)
 from hud.views import notices as notice_pages
 from hud.views import subscriptions as subscription_pages
 from hud.views import silences as silence_pages
@@ -57,6 +71,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("alerts/<int:alert_id>/acknowledge", alert_pages.acknowledge, name="alert-acknowledge"),
     path("alerts/<int:alert_id>/note", alert_pages.note, name="alert-note"),
     path("alerts/<int:alert_id>/silence", alert_pages.silence, name="alert-silence"),
+    path("alerts/<int:alert_id>/not-mine/<str:token>", author_mail.not_mine, name="alert-not-mine"),
     path("alerts/<int:alert_id>/review.md", alert_pages.review, name="alert-review"),
     path("silences", silence_pages.silences, name="silences"),
     path("silences/new", silences_editor.new, name="silence-new"),
@@ -83,6 +98,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("manage/groups/<owner>/<name>", manage_groups.groups, name="groups"),
     path("manage/jobs/<owner>/<name>", blocking.blocking, name="job-lists"),
     path("manage/audit", manage_audit.audit, name="audit"),
+    path("manage/authors/<owner>/<name>", author_mail.authors, name="authors"),
     path("manage/notices", notice_pages.notices, name="notices"),
     path("manage/notices/<int:notice_id>", notice_pages.edit, name="notice-edit"),
     path("manage/notices/<int:notice_id>/end", notice_pages.end, name="notice-end"),

@@ -22,6 +22,7 @@ WORDS = {
     "silence.made": "made",
     "silence.changed": "changed",
     "silence.expired": "ended",
+    "authors.changed": "changed whether HUD writes to authors of commits of",
     "notice.posted": "posted",
     "notice.changed": "changed",
     "notice.ended": "ended",

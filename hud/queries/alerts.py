@@ -17,6 +17,7 @@ from hud.models import (
     Branch,
     BranchCommit,
     DeliveryAttempt,
+    MailAttempt,
     OutboxMessage,
     Repository,
     Silence,
@@ -214,6 +215,8 @@ def timeline_of(alert: Alert) -> tuple[TimelineEntry, ...]:
     ]
     tries = DeliveryAttempt.objects.filter(message__alert=alert).select_related("message__target")
     entries += [_delivery(attempt) for attempt in tries]
+    mails = MailAttempt.objects.filter(mail__alert=alert).select_related("mail")
+    entries += [_mail_delivery(attempt) for attempt in mails]
     return tuple(sorted(entries, key=lambda e: e.at))
 
 
@@ -228,6 +231,16 @@ def _delivery(attempt: DeliveryAttempt) -> TimelineEntry:
         words = "under way, or the sender was stopped" if waits else "nobody knows whether it arrived"
         return TimelineEntry(attempt.started_at, "unknown", "", f"{what} ({number}{mark}): {words}")
     return TimelineEntry(attempt.ended_at, "failed", "", f"{what} ({number}{mark}): {attempt.error}")
+
+
+def _mail_delivery(attempt: MailAttempt) -> TimelineEntry:
+    """A try to send a mail to an author. Its address stays out of pages."""
+    what = f"mail to the author (attempt {attempt.number}{', marked as a repeat' if attempt.repeat else ''})"
+    if attempt.delivered:
+        return TimelineEntry(attempt.ended_at or attempt.started_at, "delivered", "", what)
+    if attempt.ended_at is None:
+        return TimelineEntry(attempt.started_at, "unknown", "", f"{what}: nobody knows whether it arrived")
+    return TimelineEntry(attempt.ended_at, "failed", "", f"{what}: {attempt.error}")
 
 
 def _strip(alert: Alert) -> tuple[StripPlace, ...]:

@@ -32,6 +32,12 @@ _LOCK_CLASS = 0x48554430  # "HUD", 48: the advisory lock of whoever sends mails
 _MOST_AT_ONCE = 200
 
 
+def one_line(text: str, most: int = 300) -> str:
+    """Return what others wrote as one line of a mail: it cannot pass for a line of HUD's."""
+    line = " ".join(text.split())
+    return line if len(line) <= most else f"{line[: most - 1]}…"
+
+
 def is_mail_on() -> bool:
     """Tell whether HUD can send e-mail."""
     return bool(settings.SMTP_URL)

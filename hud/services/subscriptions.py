@@ -27,7 +27,7 @@ from hud.core.text import storable
 from hud.models import Branch, FollowedBranch, FollowedJob, Job, Mail, Subscription
 from hud.queries.evidence import Mention
 from hud.queries.subscriptions import Followable, Kind, mended_by, red_jobs, view_of, words_of
-from hud.services.mail import is_mail_on, write_mail
+from hud.services.mail import is_mail_on, one_line, write_mail
 
 logger = logging.getLogger(__name__)
 
@@ -350,26 +350,26 @@ def _block(branch: Branch, name: str, one: FollowedJob, mended: Mention | None, 
     """Return what is told of one job."""
     base = f"{settings.PUBLIC_URL.rstrip('/')}/{quote(branch.repository.full_name)}"
     news, now = News(one.news), standing_of(one.now)
-    lines = [f"{_HEADS[news]}: {name}", f"  {branch.repository.full_name}, branch {branch.name}"]
+    lines = [f"{_HEADS[news]}: {one_line(name)}", f"  {branch.repository.full_name}, branch {branch.name}"]
     if news in (News.GREEN, News.AGAIN):
-        by = f"by {mended.sha[:10]} {mended.title[:100]} ({mended.author})" if mended else ""
+        by = f"by {mended.sha[:10]} {one_line(mended.title, 100)} ({one_line(mended.author, 80)})" if mended else ""
         none = "no failure that counts is left: it passed on a rerun, or turned out to be chance or a machine's fault"
         lines.append(f"  mended {by}" if by else f"  {none}" if news is News.GREEN else "  mended in between")
     if now is not None:
-        lines.append(f"  first bad {now.sha[:10]} {now.title[:100]} ({now.author})")
+        lines.append(f"  first bad {now.sha[:10]} {one_line(now.title, 100)} ({one_line(now.author, 80)})")
         if now.suspects > 1:
             lines.append(f"  one of {now.suspects} commits since {now.last_good[:10]}, the last good one")
         if now.line:
-            lines.append(f"  {now.line[:300]}")
+            lines.append(f"  {one_line(now.line)}")
         if now.run is not None:
             lines.append(f"  Log: {base}/run/{now.run}")
     lines.append(f"  History: {base}/job/{one.job_id}?branch={quote(branch.name, safe='')}")
-    lines.append(f"  You follow: {'; '.join(dict.fromkeys(reasons))}")
+    lines.append(f"  You follow: {'; '.join(dict.fromkeys(map(one_line, reasons)))}")
     return "\n".join(lines)
 
 
 def _foot(user: User, rows: Sequence[Subscription], names: Mapping[int, str]) -> str:
     page = settings.PUBLIC_URL.rstrip("/") + reverse("subscriptions")
     lines = ["-- ", f"What you follow: {page}"]
-    lines += [f"Stop “{words_of(row, names)}”: {stop_address(user, row.pk)}" for row in rows[:10]]
+    lines += [f"Stop “{one_line(words_of(row, names))}”: {stop_address(user, row.pk)}" for row in rows[:10]]
     return "\n".join([*lines, f"Stop all of it: {stop_address(user)}"])
