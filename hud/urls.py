@@ -27,8 +27,8 @@ from hud.views import (
     why,
 )
 from hud.views import notices as notice_pages
-from hud.views import subscriptions as subscription_pages
 from hud.views import silences as silence_pages
+from hud.views import subscriptions as subscription_pages
 from hud.views.apidocs import docs
 from hud.views.badge import badge
 from hud.views.commit import commit
@@ -79,6 +79,11 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("silences/<int:silence_id>", silence_pages.silence, name="silence"),
     path("silences/<int:silence_id>/edit", silences_editor.edit, name="silence-edit"),
     path("silences/<int:silence_id>/expire", silence_pages.expire, name="silence-expire"),
+    # ── Subscriptions ────────────────────────────────────────────────────────────────────────────────────────────────
+    path("subscriptions", subscription_pages.subscriptions, name="subscriptions"),
+    path("subscriptions/address", subscription_pages.address, name="subscription-address"),
+    path("subscriptions/<int:subscription_id>/change", subscription_pages.change, name="subscription-change"),
+    path("subscriptions/stop/<str:token>", subscription_pages.stop, name="subscription-stop"),
     # ── For admins ───────────────────────────────────────────────────────────────────────────────────────────────────
     path("manage/", manage_overview.overview, name="manage"),
     path("manage/follow", manage_follow.follow, name="follow"),
@@ -87,11 +92,6 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("manage/follow/untrack", manage_follow.untrack, name="stop-tracking"),
     path("manage/follow/secret", manage_follow.secret, name="webhook-secret"),
     path("manage/inbox", manage_inbox.inbox, name="inbox"),
-    # ── Subscriptions ────────────────────────────────────────────────────────────────────────────────────────────────
-    path("subscriptions", subscription_pages.subscriptions, name="subscriptions"),
-    path("subscriptions/address", subscription_pages.address, name="subscription-address"),
-    path("subscriptions/<int:subscription_id>/change", subscription_pages.change, name="subscription-change"),
-    path("subscriptions/stop/<str:token>", subscription_pages.stop, name="subscription-stop"),
     path("manage/inbox/<int:item_id>", manage_inbox.item, name="inbox-item"),
     path("manage/inbox/retry", manage_inbox.retry, name="inbox-retry"),
     path("manage/inbox/dismiss", manage_inbox.dismiss, name="inbox-dismiss"),
@@ -121,6 +121,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("<owner>/<name>/-/card/<sha>/group", card.group, name="group-card"),
     path("<owner>/<name>/-/why/<sha>/<int:column>", why.why, name="why"),
     path("<owner>/<name>/-/labels", why.labels, name="labels"),
+    path("<owner>/<name>/-/follow/<path:branch>", subscription_pages.new, name="subscription-new"),
     path("<owner>/<name>/-/live/<path:branch>", live.live, name="live"),
     path("<owner>/<name>/-/changes/<path:branch>", live.changes, name="changes"),
     path("<str:owner>/<str:name>/commit/<str:sha>", commit, name="commit"),
@@ -128,7 +129,6 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("<str:owner>/<str:name>/pull/<int:number>/report", comment.report, name="pull-report"),
     path("<str:owner>/<str:name>/job/<int:job_id>", job, name="job"),
     path("<str:owner>/<str:name>/run/<signed:external_id>", run_page, name="run"),
-    path("<owner>/<name>/-/follow/<path:branch>", subscription_pages.new, name="subscription-new"),
     path("<str:owner>/<str:name>/run/<signed:external_id>/log", raw_log, name="raw-log"),
     # ── Last, because a branch may hold slashes ──────────────────────────────────────────────────────────────────────
     path("<owner>/<name>/<path:branch>", grid.grid, name="grid"),
