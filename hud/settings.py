@@ -81,6 +81,7 @@ ALLOWED_HOSTS = list(
 )
 CSRF_TRUSTED_ORIGINS = [f"{_public.scheme}://{_public.netloc}"]
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = _public.scheme == "https"
+SECURE_PROXY_SSL_HEADER: tuple[str, str] | None = None
 SECURE_REDIRECT_EXEMPT = [r"^health$", r"^metrics$"]  # asked by machines, from inside
 if _env.flag("TLS_PROXY", False, "yes: believe X-Forwarded-Proto; only behind a proxy that sets it itself"):
     SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
@@ -101,6 +102,20 @@ AUTH_PASSWORD_VALIDATORS = [
 ]
 LOGIN_URL = "/accounts/login/"
 LOGIN_REDIRECT_URL = LOGOUT_REDIRECT_URL = "/"
+SIGN_IN_TRIES = _env.whole_number(
+    "SIGN_IN_TRIES",
+    10,
+    "wrong passwords of one name from one address in SIGN_IN_WINDOW_S; ten times as many of all names, or API tokens",
+    least=1,
+)
+SIGN_IN_WINDOW_S = _env.whole_number(
+    "SIGN_IN_WINDOW_S", 900, "longest wait of who tried too many wrong passwords or API tokens", least=1
+)
+CLIENT_ADDRESS_HEADER = _env.text(
+    "CLIENT_ADDRESS_HEADER",
+    "",
+    "header in which the proxy names the caller, X-Real-IP or X-Forwarded-For; only behind one that sets it itself",
+)
 DATA_UPLOAD_MAX_MEMORY_SIZE = _env.whole_number(
     "WEBHOOK_MAX_BYTES", 25_000_000, "largest webhook body taken; GitHub sends up to 25 MB", least=100_000
 )
@@ -188,7 +203,8 @@ CACHES = {
         "LOCATION": REDIS_URL,
         "KEY_PREFIX": "hud",
         "OPTIONS": {"socket_timeout": 5, "socket_connect_timeout": 5},
-    }
+    },
+    "process": {"BACKEND": "django.core.cache.backends.locmem.LocMemCache"},  # for what must count without the broker
 }
 SESSION_ENGINE = "django.contrib.sessions.backends.cached_db"
 

@@ -4,7 +4,7 @@ A branch may hold slashes, so its pattern comes last. Addresses below a reposito
 use begin with "-": no branch can.
 """
 
-from django.contrib.auth.views import LoginView, LogoutView
+from django.contrib.auth.views import LogoutView
 from django.urls import URLPattern, URLResolver, path, register_converter
 from django.urls.converters import IntConverter
 
@@ -43,6 +43,7 @@ from hud.views.manage import overview as manage_overview
 from hud.views.manage import targets as manage_targets
 from hud.views.metrics import metrics
 from hud.views.run import raw_log, run_page
+from hud.views.signin import SignIn
 
 
 class SignedIntConverter(IntConverter):
@@ -64,7 +65,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("api/hud/<owner>/<name>/<path:branch>/<int:page>", hud, name="api-hud"),
     path("api/v1/docs", docs, name="api-docs"),
     path("api/v1/", api.urls),
-    path("accounts/login/", LoginView.as_view(template_name="hud/login.html"), name="login"),
+    path("accounts/login/", SignIn.as_view(), name="login"),
     path("accounts/logout/", LogoutView.as_view(), name="logout"),
     path("alerts", alert_pages.alerts, name="alerts"),
     path("alerts/<int:alert_id>", alert_pages.alert, name="alert"),

@@ -5,7 +5,8 @@
         user = require_admin(request)
 
 A program sends `Authorization: Bearer TOKEN` (`manage.py api_token USER`); a page's script is known by its session and
-sends the CSRF token. 401: nobody, or a token that is unknown, ended or revoked. 403: somebody who may not.
+sends the CSRF token. 401: nobody, or a token that is unknown, ended or revoked. 403: somebody who may not. 429: this
+address sent too many different wrong tokens; none from it is looked at for a while.
 """
 
 from __future__ import annotations
@@ -21,19 +22,28 @@ from ninja.security.session import SessionAuth
 
 from hud.api.schemas import Problem
 from hud.models import ApiToken
+from hud.services import throttle
 from hud.services.permissions import ADMIN, ON_CALL, is_admin, is_on_call
 from hud.services.tokens import token_of
 
-REFUSALS = {401: Problem, 403: Problem}
+REFUSALS = {401: Problem, 403: Problem, 429: Problem}
 _HOW = "Send “Authorization: Bearer TOKEN”; `manage.py api_token USER` makes one."
+
+
+class TooManyWrongTokens(Exception):
+    """This address sent too many different wrong tokens."""
 
 
 class BearerToken(HttpBearer):
     """Takes the user of the token as the request's user, and keeps the token at `request.api_token`."""
 
     def authenticate(self, request: HttpRequest, token: str) -> User | None:
+        address = throttle.caller_address(request)
+        if not throttle.may_try_token(address):
+            raise TooManyWrongTokens
         found = token_of(token)
         if found is None:
+            throttle.token_was_wrong(token, address)
             raise HttpError(401, f"This token is not known here, has ended or was revoked. {_HOW}")
         request.user = found.user
         request.api_token = found  # type: ignore[attr-defined]
@@ -90,4 +100,12 @@ def explain_refusals(api: NinjaAPI) -> None:
     def refused(request: HttpRequest, error: Exception) -> HttpResponse:
         response = api.create_response(request, {"detail": f"This needs somebody. {_HOW}"}, status=401)
         response["WWW-Authenticate"] = 'Bearer realm="HUD"'
+        return response
+
+    @api.exception_handler(TooManyWrongTokens)
+    def held_back(request: HttpRequest, error: Exception) -> HttpResponse:
+        wait_s = throttle.held_for_s()
+        words = f"Too many wrong tokens came from this address; ask again in {wait_s} s."
+        response = api.create_response(request, {"detail": words}, status=429)
+        response["Retry-After"] = str(wait_s)
         return response
