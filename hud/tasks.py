@@ -5,7 +5,19 @@ from functools import partial
 from celery import shared_task
 
 from hud.models import Run
-from hud.services import comment, evaluation_requests, follow, inbox, junit, logs, logwork, poll, turns, verdicts
+from hud.services import (
+    comment,
+    evaluation_requests,
+    follow,
+    inbox,
+    judging,
+    junit,
+    logs,
+    logwork,
+    poll,
+    turns,
+    verdicts,
+)
 from hud.services.alert_clock import evaluate_by_clock
 from hud.services.alerting import evaluate_requested, look_after_alerts
 from hud.services.author_mail import tell_authors
@@ -54,7 +66,7 @@ def classify_again(run_id: int) -> None:
 @shared_task(name="hud.tasks.judge")
 def judge() -> None:
     """Decide verdicts again where evidence changed."""
-    if verdicts.judge_due():
+    if judging.judge_due():
         judge.delay()
 
 

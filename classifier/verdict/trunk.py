@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from classifier.verdict import jobs
+from classifier.verdict.mass import MASS_WORDS
 
 FAILED_STATES = frozenset({"failure", "timed_out", "startup_failure"})
 
@@ -29,6 +30,7 @@ class TrunkCell:
     signature: str | None
     generic: bool
     job: str
+    mass: bool = False
 
 
 @dataclass(frozen=True)
@@ -93,7 +95,7 @@ def _verdict(cell: TrunkCell, cause: str | None, red_since: int, kinds: jobs.Job
     if cell.state not in FAILED_STATES or cell.flaky:
         return _healed(cell, kinds)
     if is_infra(cell.category):
-        return TrunkVerdict("infra", f"Infrastructure failed ({cell.category}); the code was not tested.", 0.9)
+        return _infra(cell, "the code was not tested")
     if cell.category == "cancelled":
         return TrunkVerdict("cancelled", "The only line found says that the run was stopped.", 0.7)
     if cell.generic or not cell.signature:
@@ -105,12 +107,18 @@ def _verdict(cell: TrunkCell, cause: str | None, red_since: int, kinds: jobs.Job
     return TrunkVerdict("regression", "The first red of its streak: this failure was not on trunk before.", 0.85)
 
 
+def _infra(cell: TrunkCell, what: str) -> TrunkVerdict:
+    """Whether it was one of many or not, only a cell whose own line says so is infrastructure."""
+    reason = f"Infrastructure failed ({cell.category}); {what}."
+    return TrunkVerdict("infra", f"{reason} {MASS_WORDS}", 0.97) if cell.mass else TrunkVerdict("infra", reason, 0.9)
+
+
 def _healed(cell: TrunkCell, kinds: jobs.JobKinds) -> TrunkVerdict:
     """A commit that gave success as well: flaky, unless its kind of job or its failure forbids that word."""
     if not cell.flaky:
         return TrunkVerdict(None, "The job passed.", 1.0)
     if is_infra(cell.category):
-        return TrunkVerdict("infra", f"Infrastructure failed ({cell.category}); another attempt passed.", 0.9)
+        return _infra(cell, "another attempt passed")
     kind = kinds.kind_of_failure(cell.job, cell.category)
     if kind in jobs.NEVER_FLAKY_KINDS:
         return TrunkVerdict(None, f"Failed and passed on the same commit; a {kind} failure is never called flaky.", 0.5)

@@ -41,5 +41,14 @@ def _left(causes: tuple[Cause, ...], healed: flaky.HealedNames | None) -> tuple[
     for cause in causes:
         tests = tuple(test for test in cause.tests if not healed.has(test))
         if tests or not cause.tests:
-            left.append(cause if len(tests) == len(cause.tests) else replace(cause, tests=tests))
+            left.append(cause if len(tests) == len(cause.tests) else _about(cause, tests))
     return tuple(left)
+
+
+def _about(cause: Cause, tests: tuple[str, ...]) -> Cause:
+    """The cause with these of its tests. Where a test that is gone was captured, the signature was that one's."""
+    gone = set(cause.tests) - set(tests)
+    if gone.isdisjoint(cause.captures):
+        return replace(cause, tests=tests)
+    captures = tuple(text for text in cause.captures if text not in gone) or tests[:1]
+    return replace(cause, tests=tests, captures=captures, signature=None)

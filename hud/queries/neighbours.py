@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 
 from django.db import connection
@@ -22,8 +22,6 @@ MOST_ALIKE = 30
 """Runs elsewhere with one signature, newest first: enough to find two other authors."""
 DEEPEST = 40
 """Parents followed from a pull request's head to the trunk."""
-MOST_IN_MINUTES = 200
-"""Runs looked at to see whether infrastructure failed in many jobs at once."""
 
 _CAUSE = ("rule", "category", "captures", "signature", "generic", "line", "context", "tests")
 _OF_A_ROW = ("commit_id", "sha", "title", "author", "committed_at", "pull_number", "cells")
@@ -134,29 +132,6 @@ def green_elsewhere(pairs: Collection[tuple[int, int]]) -> dict[tuple[int, int],
         found = {(commit_id, job_id): pk for commit_id, job_id, pk in cursor.fetchall()}
     runs = _with_commits(set(found.values()))
     return {pair: runs[pk] for pair, pk in found.items() if pk in runs}
-
-
-def ended_around(repository: Repository, moments: Collection[datetime], gap: timedelta) -> list[Run]:
-    """Return runs of the repository that failed of infrastructure around these moments, of whatever job and commit.
-
-    Only those nearest in time are looked at, and only those near enough to be of one mass failure (see
-    classifier.verdict.mass): a chain of gaps leads to the next moment, not for ever. Two statements.
-    """
-    if not moments:
-        return []
-    around_s = 2 * gap.total_seconds()
-    sql = (
-        "SELECT DISTINCT found.id FROM unnest(%s::timestamptz[]) AS wanted (at), LATERAL ("
-        " SELECT run.id FROM hud_run AS run JOIN hud_failure AS failure ON failure.run_id = run.id AND failure.rank = 0"
-        " WHERE run.repository_id = %s AND run.conclusion IN ('failure', 'timed_out', 'cancelled', 'startup_failure')"
-        " AND run.completed_at BETWEEN wanted.at - make_interval(secs => %s) AND wanted.at + make_interval(secs => %s)"
-        " AND failure.category LIKE 'infra\\_%%'"
-        " ORDER BY abs(extract(epoch FROM run.completed_at - wanted.at)), run.id LIMIT %s) AS found"
-    )
-    with connection.cursor() as cursor:
-        cursor.execute(sql, [sorted(set(moments)), repository.pk, around_s, around_s, MOST_IN_MINUTES])
-        ids = {row[0] for row in cursor.fetchall()}
-    return list(_with_commits(ids).values())
 
 
 def _with_commits(run_ids: Collection[int]) -> dict[int, Run]:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from hud.core.jobrules import JobLists
 from hud.models import Branch, Repository
 from hud.queries.jobrules import job_lists
+from hud.queries.mass import MassLook
 
 
 @dataclass(slots=True)
@@ -22,7 +23,9 @@ class Batch:
     logs_wanted: set[int] = field(default_factory=set)  # run ids
     classify_again: set[int] = field(default_factory=set)  # run ids
     answered: set[tuple[int, int]] = field(default_factory=set)  # (commit id, job id): read by the classifier
+    mass_members: set[int] = field(default_factory=set)  # run ids: died of infrastructure together with a changed cell
     _lists: JobLists | None = None
+    _mass: MassLook | None = None
 
     def touch(self, branches: Iterable[Branch]) -> None:
         """Note branches of which something that the grid shows has changed: they get a new version."""
@@ -40,3 +43,10 @@ class Batch:
         if self._lists is None:
             self._lists = job_lists(self.repository.pk)
         return self._lists
+
+    @property
+    def mass(self) -> MassLook:
+        """Mass failures, read as they are asked for."""
+        if self._mass is None:
+            self._mass = MassLook(self.repository.pk)
+        return self._mass

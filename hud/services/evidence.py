@@ -28,10 +28,10 @@ from hud.queries import neighbours
 from hud.queries.flips import flip_rates, without_healed
 from hud.queries.grid import GridJob, repository_jobs
 from hud.queries.jobrules import job_lists
+from hud.queries.mass import REACH, Dying, dying_around
 from hud.queries.neighbours import TrunkRow
 
 SETTINGS = Settings()
-MASS_GAP = timedelta(minutes=SETTINGS.mass_minutes)
 _TICK = timedelta(microseconds=1)
 Moved = Commit | TrunkRow
 """Something with a sha, an author and perhaps a pull request."""
@@ -148,8 +148,8 @@ class _Gathering:
         self._find_rows()
         greens = neighbours.green_elsewhere({(o.commit.pk, job_id) for o in self.telling for job_id in o.never_green})
         behind = neighbours.runs_behind({cell for own in self.telling for cell in self._telling_cells(own)})
-        dying = neighbours.ended_around(self.repository, self._moments_of_infrastructure(), MASS_GAP)
-        self._read_causes([*(run for own in self.telling for run in own.alike), *behind, *dying])
+        dying = dying_around(self.repository.pk, self._moments_of_infrastructure())
+        self._read_causes([*(run for own in self.telling for run in own.alike), *behind])
         rates = self._flip_rates()
         for own in self.telling:
             near = [run for (commit_id, _), run in greens.items() if commit_id == own.commit.pk]
@@ -167,7 +167,7 @@ class _Gathering:
         lines: dict[str, dict[str, bool]],
         behind: Sequence[Run],
         greens: Sequence[Run],
-        dying: Sequence[Run],
+        dying: Sequence[Dying],
         rates: tuple[FlipRate, ...],
     ) -> dict[int, Scenario]:
         attempts = [self._attempt(run, own.pushed_at) for run in own.runs]
@@ -180,7 +180,7 @@ class _Gathering:
         )
         trunk = self._trunk_attempts(own, behind)
         elsewhere = [self._attempt(run) for run in [*own.alike, *greens]]
-        minutes = [self._attempt(run) for run in dying if run.commit_id != own.commit.pk]
+        minutes = [one.attempt(self.known.name(one.job_id)) for one in dying if one.commit_id != own.commit.pk]
         based = _Based(own.base_sha, own.base.commit.committed_at if own.base else None)
         return {
             run.pk: _scenario(shared, attempt, attempts, trunk, elsewhere, minutes, based)
@@ -464,8 +464,15 @@ def _scenario(
         same_change=tuple(others),
         trunk=tuple(replace(one, job=run.job) if _is_silent(one) else one for one in near),
         elsewhere=tuple(one for one in elsewhere if jobs.is_same_job(one.job, run.job)),
-        same_minutes=tuple(minutes) if failed_of_infrastructure(run) else (),
+        same_minutes=_ended_near(run, minutes),
     )
+
+
+def _ended_near(run: Attempt, minutes: Sequence[Attempt]) -> tuple[Attempt, ...]:
+    ended = run.completed_at
+    if ended is None or not failed_of_infrastructure(run):
+        return ()
+    return tuple(one for one in minutes if one.completed_at and abs(one.completed_at - ended) <= REACH)
 
 
 def _is_silent(one: Attempt) -> bool:

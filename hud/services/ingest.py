@@ -24,7 +24,7 @@ from hud.services.repositories import rename_repository
 from hud.services.runs import mark_logs_wanted, write_job_runs, write_origins
 from hud.services.starts import write_starts
 from hud.services.streaks import refresh_streaks
-from hud.services.verdicts import ask, ask_about
+from hud.services.verdicts import ask, ask_about, ask_of_mass
 from hud.services.workflows import drop_empty_jobs, settle_workflows, write_workflow_runs
 
 
@@ -67,16 +67,21 @@ def apply_facts(*, repository: Repository, facts: Facts, logs_follow: bool = Fal
     )
 
 
-def settle(batch: Batch) -> None:
-    """Bring everything that follows from runs up to date, and tell open pages after the commit."""
+def settle(batch: Batch, *, with_neighbours: bool = True) -> None:
+    """Bring everything that follows from runs up to date, and tell open pages after the commit.
+
+    `with_neighbours`: verdicts of other commits may rest on it.
+    """
     refresh_cells(batch)
     drop_empty_jobs(batch)
     arrange_branches(batch)
-    refresh_streaks(batch)
-    evaluate_alerts(batch)
-    ask(batch.repository, batch.dirty_streaks)
     if batch.columns_changed:
         batch.touch(Branch.objects.filter(repository=batch.repository))
+    refresh_streaks(batch)
+    evaluate_alerts(batch)
+    if with_neighbours:
+        ask(batch.repository, batch.dirty_streaks)
+    ask_of_mass(batch.repository, batch.mass_members)
     if batch.touched_branches:
         Branch.objects.filter(id__in=batch.touched_branches).update(version=F("version") + 1, changed_at=timezone.now())
         for branch_id, version in Branch.objects.filter(id__in=batch.touched_branches).values_list("id", "version"):

@@ -5,16 +5,18 @@ found again, with the same pure functions as if all had been.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+from classifier.verdict import Failure as Cause
 from classifier.verdict.trunk import TrunkCell, TrunkVerdict, cause_changes, trunk_verdicts
 from hud.core import streak as core
 from hud.core.cell import State
 from hud.core.cellcode import ABSENT, FAILING_CHARS, GREEN_CHARS, LOOKS
 from hud.core.names import ColumnName
 from hud.core.streak import StreakCell, find_streaks
-from hud.models import Branch, BranchCommit, Cell, Failure, Job, Streak
+from hud.models import Branch, BranchCommit, Cell, Job, Streak
+from hud.queries.primaries import primary_causes
 from hud.services.batch import Batch
 from hud.services.bulk import update_rows
 from hud.services.cells import character_of, write_characters
@@ -178,8 +180,9 @@ def _judge(batch: Batch, job: Job, streak: core.Streak, commit_ids: Sequence[int
     """Write the verdicts of a streak's cells. Returns the positions where the cause changed."""
     cells = {c.commit_id: c for c in Cell.objects.filter(job=job, commit_id__in=commit_ids)}
     ordered = [cells[c] for c in commit_ids]
-    failures = {f.run_id: f for f in Failure.objects.filter(run_id__in=[c.run_id for c in ordered], rank=0)}
-    facts = [_trunk_cell(job, cell, failures.get(cell.run_id or 0)) for cell in ordered]
+    causes = primary_causes([cell.run_id for cell in ordered if cell.run_id])
+    mass = _mass_failures(batch, [run_id for run_id, cause in causes.items() if cause.is_infra])
+    facts = [_trunk_cell(job, cell, causes.get(cell.run_id or 0), mass) for cell in ordered]
     before = [told_of(cell) for cell in ordered]
     for cell, verdict in zip(ordered, _verdicts(batch, job, facts), strict=True):
         _set_verdict(cell, verdict)
@@ -191,15 +194,24 @@ def _judge(batch: Batch, job: Job, streak: core.Streak, commit_ids: Sequence[int
     return [streak.failing[i] for i in cause_changes(facts)]
 
 
-def _trunk_cell(job: Job, cell: Cell, failure: Failure | None) -> TrunkCell:
+def _trunk_cell(job: Job, cell: Cell, cause: Cause | None, mass: Collection[int]) -> TrunkCell:
     return TrunkCell(
         state=State(cell.state).value,
         flaky=cell.flaky,
-        category=failure.category if failure else None,
-        signature=failure.signature if failure else None,
-        generic=failure.generic if failure else False,
+        category=cause.category if cause else None,
+        signature=(cause.signature or cause.computed_signature) if cause else None,
+        generic=cause.generic if cause else False,
         job=full_name_of(job),
+        mass=cell.run_id in mass,
     )
+
+
+def _mass_failures(batch: Batch, run_ids: Collection[int]) -> set[int]:
+    """Return those of the runs, which died of infrastructure, that did so together with many others; and have the
+    others judged again that stood alone until now."""
+    found = batch.mass.parts_of(run_ids)
+    batch.mass_members.update(member for members in found.values() for member in members)
+    return set(found)
 
 
 def _verdicts(batch: Batch, job: Job, cells: Sequence[TrunkCell]) -> list[TrunkVerdict]:

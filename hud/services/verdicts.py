@@ -9,17 +9,17 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from contextlib import suppress
 from datetime import timedelta
 from typing import Any
 
-from django.db import DatabaseError, InterfaceError, connection, transaction
+from django.db import connection, transaction
 from django.db.models import Q
 from django.utils import timezone
 
 from classifier.verdict import Run as Attempt
 from classifier.verdict import Verdict as Answer
 from classifier.verdict import decide, jobs
+from classifier.verdict.mass import mass_failure_of
 from hud.core.cell import FAILING
 from hud.core.text import storable
 from hud.models import (
@@ -35,6 +35,7 @@ from hud.models import (
     Verdict,
 )
 from hud.queries.grid import repository_jobs
+from hud.queries.mass import lone_cells
 from hud.queries.pulls import pull_numbers_of
 from hud.services.batch import Batch
 from hud.services.bulk import update_rows
@@ -46,8 +47,6 @@ from hud.services.overlay import overlay, told_of
 logger = logging.getLogger(__name__)
 
 _LOCK_CLASS = 0x48554412  # "HUD", 18: the advisory locks of judging
-_WORK_CLASS = 0x48554414  # "HUD", 20: whoever works through a repository's requests
-_CHUNK = 200
 _TOGETHER = 20
 """Commits that are judged in one transaction, with the same statements as one."""
 _OLDEST_BASE = timedelta(days=30)
@@ -108,6 +107,14 @@ def ask_own(repository: Repository, cells: Iterable[tuple[int, int]]) -> None:
     _request(repository, set(cells), own_only=True)
 
 
+def ask_of_mass(repository: Repository, run_ids: Collection[int]) -> None:
+    """Ask for the cells that show these runs, members of a mass failure, and don't say so yet: each is asked for once,
+    when so many have come in that it is one. One statement or two; none without members."""
+    cells = lone_cells(run_ids) if run_ids else []
+    if cells:
+        ask_own(repository, cells)
+
+
 def ask_all(repository: Repository) -> int:
     """Ask for every verdict of the repository to be decided again: what it declares about its jobs has changed."""
     rows = Verdict.objects.filter(repository=repository)
@@ -132,41 +139,6 @@ def has_requests() -> bool:
 
 
 # ── Deciding ─────────────────────────────────────────────────────────────────────────────────────────────────────────
-def judge_due() -> bool:
-    """Decide what was asked for, some requests of one repository at a time. Returns whether more may be left.
-
-    A request goes when all that it touches is decided: a crash leaves it to the next. One that is asked anew meanwhile
-    has another id and stays. A repository that another worker judges is left to it: it looks again when it is done.
-    """
-    for repository_id in JudgeRequest.objects.values_list("repository_id", flat=True).distinct().order_by():
-        if _begin(repository_id):
-            try:
-                _judge_requests(Repository.objects.get(pk=repository_id))
-            finally:
-                _end(repository_id)
-            return has_requests()
-    return False
-
-
-def _judge_requests(repository: Repository) -> None:
-    requests = list(JudgeRequest.objects.filter(repository=repository).order_by("id")[:_CHUNK])
-    touched = commits_touched_by(repository, {(r.commit_id, r.job_id) for r in requests if not r.own_only})
-    judge(repository, {*touched, *_judged_apart({r.commit_id for r in requests if r.own_only})})
-    JudgeRequest.objects.filter(pk__in=[request.pk for request in requests]).delete()
-
-
-def _begin(repository_id: int) -> bool:
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT pg_try_advisory_lock(%s, %s)", [_WORK_CLASS, repository_id])
-        return bool(cursor.fetchone()[0])
-
-
-def _end(repository_id: int) -> None:
-    """Let others judge it. Where the connection is lost, so is the lock."""
-    with suppress(DatabaseError, InterfaceError), connection.cursor() as cursor:
-        cursor.execute("SELECT pg_advisory_unlock(%s, %s)", [_WORK_CLASS, repository_id])
-
-
 def _wait_for_turn(repository: Repository) -> None:
     """One at a time judges a repository, so that an older look never overwrites a newer one."""
     with connection.cursor() as cursor:
@@ -183,7 +155,7 @@ def commits_touched_by(repository: Repository, cells: Collection[tuple[int, int]
     commit_ids = {commit_id for commit_id, _ in cells}
     places = BranchCommit.objects.filter(commit_id__in=commit_ids, branch__tracked=True)
     on_trunk = set(places.values_list("commit_id", flat=True))
-    touched = _judged_apart(commit_ids)
+    touched = has_own_verdicts(commit_ids)
     names = {job.job_id: job.name.full for job in repository_jobs(repository.pk).values()}
     times = dict(Commit.objects.filter(pk__in=commit_ids).values_list("pk", "committed_at"))
     now = timezone.now()
@@ -200,8 +172,8 @@ def commits_touched_by(repository: Repository, cells: Collection[tuple[int, int]
     return sorted(touched | _look_alikes(repository, {cell for cell in cells if cell[0] not in on_trunk}, names))
 
 
-def _judged_apart(commit_ids: Collection[int]) -> set[int]:
-    """Those of the commits that have verdicts of their own: off trunk, or runs of a pull request on it."""
+def has_own_verdicts(commit_ids: Collection[int]) -> set[int]:
+    """Return those of the commits that have verdicts of their own: off trunk, or runs of a pull request on it."""
     places = BranchCommit.objects.filter(commit_id__in=commit_ids, branch__tracked=True)
     on_trunk = set(places.values_list("commit_id", flat=True))
     pulled = Run.objects.filter(commit_id__in=on_trunk, origin__in=OF_PULLS).values_list("commit_id", flat=True)
@@ -241,8 +213,22 @@ def judge(repository: Repository, commit_ids: Iterable[int]) -> None:
             _write(repository, gathered)
             lock_repository(repository)
             show_verdicts(repository, commits)
+            ask_of_mass(repository, _members_of_mass(repository, gathered))
         for number in pull_numbers_of(repository, commits) if reports else ():
             want_report(repository, number)
+
+
+def _members_of_mass(repository: Repository, gathered: Mapping[int, Gathered]) -> set[int]:
+    """Return the row ids of the runs that died of infrastructure together with runs of these commits."""
+    numbers: set[int] = set()
+    for found in gathered.values():
+        for scenario in found.scenarios.values():
+            mass = mass_failure_of(scenario.run, (*scenario.same_change, *scenario.same_minutes))
+            numbers.update(int(number) for number in (mass.runs if mass else ()))
+    if not numbers:
+        return set()
+    runs = Run.objects.filter(repository=repository, external_id__in=numbers)
+    return set(runs.values_list("pk", flat=True))
 
 
 def _answers(gathered: Gathered) -> dict[int, Answer]:

@@ -14,7 +14,7 @@ from hud import tasks
 from hud.core.cellcode import LOOKS
 from hud.core.jobrules import KINDS, UNSTABLE
 from hud.models import Cell, Commit, JobRule, JudgeRequest, Log, Run, Verdict
-from hud.services import verdicts
+from hud.services import judging, verdicts
 from hud.services.evidence import gather
 from tests.factories import NOON, Trunk, make_run, sha_of
 from tests.services.verdict_world import breaks, fails, green_trunk, judge_all, open_pull, passes, refresh
@@ -159,7 +159,7 @@ def test_a_classifier_that_gave_up_is_said(trunk: Trunk) -> None:
 def test_trunk_alone_asks_for_nothing(trunk: Trunk) -> None:
     fails(trunk.commits[-1], trunk)
     assert not JudgeRequest.objects.exists()
-    assert not verdicts.judge_due()
+    assert not judging.judge_due()
 
 
 def test_a_crash_leaves_the_request_to_the_next(trunk: Trunk, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -168,9 +168,9 @@ def test_a_crash_leaves_the_request_to_the_next(trunk: Trunk, monkeypatch: pytes
     def crash(*_: object) -> None:
         raise RuntimeError("killed")
 
-    monkeypatch.setattr(verdicts, "judge", crash)
+    monkeypatch.setattr(judging, "judge", crash)
     with pytest.raises(RuntimeError):
-        verdicts.judge_due()
+        judging.judge_due()
     monkeypatch.undo()
     assert verdict_of(run).label == "regression"
 
@@ -197,10 +197,10 @@ def test_the_workers_task_decides_what_waits(trunk: Trunk) -> None:
 def test_a_repository_that_another_worker_judges_is_left_to_it(trunk: Trunk) -> None:
     fails(open_pull(trunk), trunk)
     with psycopg.connect(**database_of_the_test()) as other:
-        other.execute("SELECT pg_advisory_lock(%s, %s)", [verdicts._WORK_CLASS, trunk.repository.pk])
-        assert not verdicts.judge_due()
+        other.execute("SELECT pg_advisory_lock(%s, %s)", [judging._WORK_CLASS, trunk.repository.pk])
+        assert not judging.judge_due()
         assert not Verdict.objects.exists()
-        other.execute("SELECT pg_advisory_unlock(%s, %s)", [verdicts._WORK_CLASS, trunk.repository.pk])
+        other.execute("SELECT pg_advisory_unlock(%s, %s)", [judging._WORK_CLASS, trunk.repository.pk])
     judge_all()
     assert Verdict.objects.exists()
 

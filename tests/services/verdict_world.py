@@ -7,7 +7,7 @@ from itertools import count
 from typing import Any
 
 from hud.models import Commit, PullRequest, Run
-from hud.services import verdicts
+from hud.services import judging
 from hud.services.batch import Batch
 from hud.services.ingest import settle
 from tests.factories import NOON, Trunk, make_commit, make_failure, make_run, make_trunk
@@ -73,6 +73,6 @@ def refresh(commit: Commit, trunk: Trunk, job: int) -> None:
 
 def judge_all() -> None:
     for _ in range(20):
-        if not verdicts.judge_due():
+        if not judging.judge_due():
             return
     raise AssertionError("the judge finds no end")
