@@ -15,6 +15,8 @@ from hud.api.auth import CALLERS, REFUSALS, require_admin, require_on_call
 from hud.api.schemas import Problem
 from hud.clients.notify import TargetRefused
 from hud.models import Alert, OutboxMessage, Target
+from hud.queries.alert_links import dashboard_path
+from hud.queries.alert_pending import PendingAlert, pending_like
 from hud.queries.alerts import MOST_PER_PAGE, AlertFilter, AlertItem, alert_item, alert_page, alerts_like
 from hud.services import acknowledge as acknowledging
 from hud.services.audit import record
@@ -29,7 +31,9 @@ _WRITES: dict[int, Any] = {404: Problem, 409: Problem, 422: Problem, **REFUSALS}
 
 # ── Alerts ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 class AlertOut(Schema):
-    id: int
+    """`id` is null of what is pending by the commits: it has no page of its own until it fires."""
+
+    id: int | None
     rule: str
     rule_id: int
     kind: str
@@ -94,15 +98,20 @@ def list_alerts(
     before: int | None = Query(None, ge=1),
     limit: int = Query(50, ge=1, le=MOST_PER_PAGE),
 ) -> dict[str, Any]:
-    """`repository` is owner/name, `rule` a name or a number, `next` the address of the next page."""
+    """`repository` is owner/name, `rule` a name or a number, `next` the address of the next page.
+
+    `state=pending` also tells what is red for fewer commits than its rule needs.
+    """
     wanted = AlertFilter(repository, branch, state, priority, team, rule, before, limit)
     items, following = alerts_like(wanted)
+    waiting = pending_like(wanted) if state == Alert.State.PENDING and before is None else []
     address = None
     if following is not None:
         query = request.GET.copy()
         query["before"] = str(following)
         address = request.build_absolute_uri(f"{request.path}?{query.urlencode()}")
-    return {"items": [_alert_out(request, item) for item in items], "next": address}
+    told = [*(_pending_out(request, one) for one in waiting), *(_alert_out(request, item) for item in items)]
+    return {"items": told, "next": address}
 
 
 @router.get("/alerts/{int:alert_id}", response={200: AlertDetailOut, **_MISSING}, summary="One alert with its timeline")
@@ -132,6 +141,43 @@ def acknowledge(request: HttpRequest, alert_id: int, body: NoteIn | None = None)
     if item is None:
         raise HttpError(404, f"There is no alert {alert_id}.")
     return _alert_out(request, item)
+
+
+def _pending_out(request: HttpRequest, pending: PendingAlert) -> dict[str, Any]:
+    spec = pending.spec
+    return {
+        "id": None,
+        "rule": pending.rule.name,
+        "rule_id": pending.rule.pk,
+        "kind": spec.kind,
+        "state": "pending",
+        "priority": spec.priority,
+        "team": spec.team,
+        "title": pending.title,
+        "reason": pending.reason,
+        "description": spec.description,
+        "repository": pending.branch.repository.full_name,
+        "branch": pending.branch.name,
+        "occurred_at": pending.occurred_at,
+        "resolved_at": None,
+        "first_bad": pending.first_bad,
+        "last_good": pending.last_good or None,
+        "opened_at": None,
+        "resolved_at_sha": None,
+        "suspects": [],
+        "jobs": list(pending.jobs),
+        "signature": pending.signature,
+        "failure_line": pending.line,
+        "length": pending.length,
+        "episode": 0,
+        "withdrawn": False,
+        "inhibited_by": None,
+        "acknowledged_by": None,
+        "silenced_by": [],
+        "runbook": spec.runbook_url,
+        "dashboard": spec.dashboard_url or request.build_absolute_uri(pending.address),
+        "url": request.build_absolute_uri(pending.address),
+    }
 
 
 def _alert_out(request: HttpRequest, item: AlertItem) -> dict[str, Any]:
@@ -166,7 +212,7 @@ def _alert_out(request: HttpRequest, item: AlertItem) -> dict[str, Any]:
         "acknowledged_by": item.acknowledged.who if item.acknowledged else None,
         "silenced_by": [silence.pk for silence in item.silenced_by],
         "runbook": spec.runbook_url,
-        "dashboard": spec.dashboard_url,
+        "dashboard": spec.dashboard_url or request.build_absolute_uri(dashboard_path(alert)),
         "url": request.build_absolute_uri(reverse("alert", args=[alert.pk])),
     }
 

@@ -222,10 +222,10 @@ class WordTable:
         columns = [self._columns[c] for c in job.columns] if self._columns else []
         return columns[0] if len(columns) == 1 else "".join(map(together, zip(*columns, strict=True)))
 
-    def words_of(self, job: CountedJob) -> list[tuple[int, Word]]:
-        """Return the words about a job, without the rows that say nothing; none at all where no alert is possible."""
+    def words_of(self, job: CountedJob, *, at_least: int) -> list[tuple[int, Word]]:
+        """Return the words about a job, without the rows that say nothing; none where it is red on fewer commits."""
         letters = self.of_job(job)
-        if letters.count(RED) < self._spec.threshold:
+        if letters.count(RED) < at_least:
             return []
         pairs = zip(self._positions, letters, strict=True) if letters else ()
         return [(position, WORDS[letter]) for position, letter in pairs if letter in WORDS]

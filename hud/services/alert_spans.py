@@ -141,7 +141,7 @@ class Scan:
             self._settle_mass(rule, spec, list(counted.values()), spans, by_position, mine, found)
         elif spec.kind == BROKEN_STREAK:
             for job in counted.values():
-                spans = find_spans(words.words_of(job), spec.threshold, spec.resolve_after)
+                spans = find_spans(words.words_of(job, at_least=spec.threshold), spec.threshold, spec.resolve_after)
                 mine = old.pop(job.key, {})
                 if spans or mine:
                     self._settle_job(rule, spec, job, spans, by_position, mine, found)

@@ -20,6 +20,7 @@ from hud.core.alerts.quiet import QuietRefused, quiet_of
 from hud.core.alerts.rules import spec_of
 from hud.core.alerts.telling import Message
 from hud.models import Alert, AlertEvent, OutboxMessage, Target
+from hud.queries.alert_links import dashboard_path
 
 logger = logging.getLogger(__name__)
 
@@ -147,16 +148,7 @@ def payload_of(alert: Alert, message: Message) -> dict[str, Any]:
         "failure_line": alert.line[:1000],
         "episode": alert.episode,
         "runbook": spec.runbook_url,
-        "dashboard": spec.dashboard_url or dashboard_of(alert),
+        "dashboard": spec.dashboard_url or settings.PUBLIC_URL.rstrip("/") + dashboard_path(alert),
         "url": address,
         "silence_url": f"{address}#silence",
     }
-
-
-def dashboard_of(alert: Alert) -> str:
-    """Return the history page of the alert's job, or its branch's grid."""
-    repository = alert.branch.repository
-    root = settings.PUBLIC_URL.rstrip("/")
-    if alert.job_id and len(alert.jobs) == 1:
-        return root + reverse("job", args=[repository.owner, repository.name, alert.job_id])
-    return root + reverse("grid", args=[repository.owner, repository.name, alert.branch.name])

@@ -9,7 +9,9 @@ from django import template
 from django.template import Context
 
 from hud.core.alerting import alert_job
-from hud.models import Branch, Repository
+from hud.core.alerts.review import event_words
+from hud.models import Alert, Branch, Repository
+from hud.queries.alert_links import dashboard_path
 from hud.queries.alerts import AlertItem, open_alerts
 from hud.queries.notices import PageTop, ShownNotice, page_top
 
@@ -63,6 +65,12 @@ def _top(context: Context) -> PageTop:
 
 
 @register.filter
+def event_name(kind: str) -> str:
+    """A kind of line in the timeline as people read it."""
+    return event_words(kind)
+
+
+@register.filter
 def matcher_words(matcher: dict[str, str]) -> str:
     """A matcher as people type it."""
     return f'{matcher["name"]}{matcher["op"]}"{matcher["value"]}"'
@@ -72,3 +80,9 @@ def matcher_words(matcher: dict[str, str]) -> str:
 def item_of(mapping: dict[object, object], key: object) -> object:
     """The value of a key in a mapping, "" without one."""
     return mapping.get(key, "")
+
+
+@register.filter
+def dashboard(alert: Alert) -> str:
+    """The page of an alert whose rule names no dashboard."""
+    return dashboard_path(alert)

@@ -2,25 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import timedelta
 from urllib.parse import quote, urlencode
 
+from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth.models import User
 from django.contrib.auth.views import redirect_to_login
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import redirect, render
+from django.urls import reverse
 from django.utils import timezone
 from django.utils.text import get_valid_filename
 from django.views.decorators.http import require_POST, require_safe
 
-from hud.core.alerts.review import Review, ReviewLine, markdown_of
+from hud.core.alerts.review import Review, ReviewLine, event_words, markdown_of
+from hud.core.cell import FAILING
 from hud.core.cellcode import LOOKS
 from hud.core.groups import group_look
 from hud.models import Alert
-from hud.queries.alerts import AlertFilter, AlertPage, StripPlace, alert_page, alerts_like
+from hud.queries.alert_pending import pending_like
+from hud.queries.alert_story import Fix, Note, PastAlert, Story, story_of, strip_marks
+from hud.queries.alerts import AlertFilter, AlertPage, StripPlace, alert_page, alerts_like, filter_choices
 from hud.queries.silence_matching import breaks_of, matchers_for, matchers_of
 from hud.queries.silence_preview import hidden_by
 from hud.services import acknowledge as acknowledging
@@ -29,7 +35,7 @@ from hud.services.permissions import admin_names, is_admin, is_on_call
 from hud.views.errors import Missing, Nearby
 
 PRESETS = ((1, "1 hour"), (4, "4 hours"), (24, "1 day"), (24 * 7, "7 days"), (24 * 30, "30 days"))
-_FILTERS = ("repository", "branch", "state", "priority", "team", "rule")
+_FILTERS = ("repository", "branch", "state", "priority", "team", "rule", "text")
 
 
 @require_safe
@@ -48,9 +54,12 @@ def alerts(request: HttpRequest) -> HttpResponse:
         "quiet": [i for i in firing if i.is_quiet] if on_top else [],
         "items": [i for i in items if not on_top or i.alert.state != Alert.State.FIRING],
         "on_top": on_top,
+        "pending": pending_like(wanted) if asked["state"] == Alert.State.PENDING and page_start is None else [],
         "asked": asked,
         "chosen": chosen,
         "older": f"?{urlencode({**chosen, 'before': following})}" if following is not None else "",
+        "newest": f"?{urlencode(chosen)}" if page_start is not None else "",
+        "choices": filter_choices(),
         "states": Alert.State.values,
         "priorities": ("P0", "P1", "P2", "P3"),
     }
@@ -75,6 +84,7 @@ def _show(
 ) -> HttpResponse:
     found = page.item.alert
     repository = found.branch.repository
+    marks = strip_marks(found, page.strip)
     context = {
         "repository": repository,
         "branch": found.branch,
@@ -84,7 +94,9 @@ def _show(
         "spec": page.item.spec,
         "base": f"/{quote(repository.full_name)}",
         "on_branch": f"?branch={quote(found.branch.name)}",
-        "strip": [_strip_cell(place) for place in page.strip],
+        "story": story_of(found),
+        "address": settings.PUBLIC_URL.rstrip("/") + reverse("alert", args=[found.pk]),
+        "strip": [_strip_cell(place, marks.get(place.position, "")) for place in page.strip],
         "may_acknowledge": is_on_call(request.user),
         "may_silence": is_admin(request.user),
         "admins": admin_names(),
@@ -101,15 +113,18 @@ def _show(
     return response
 
 
-def _strip_cell(place: StripPlace) -> dict[str, object]:
+def _strip_cell(place: StripPlace, mark: str) -> dict[str, object]:
     """One commit of the strip: the alert's job, or the worst of its jobs."""
-    look = LOOKS[place.chars[0]] if len(place.chars) == 1 else group_look("".join(place.chars)).look
+    chars = "".join(char for char in place.chars if char in LOOKS)
+    look = LOOKS[chars] if len(chars) == 1 else group_look(chars).look
     return {
         "sha": place.sha,
         "title": place.title,
         "state": str(look.state),
         "verdict": look.verdict,
         "detail": str(look.detail),
+        "streak": mark if look.state in FAILING else "",
+        "gap": place.gap,
     }
 
 
@@ -139,7 +154,9 @@ def note(request: HttpRequest, alert_id: int) -> HttpResponseBase:
     user = _allowed(request, is_on_call(request.user), "Only people on call and admins write notes")
     _page_or_missing(alert_id)
     try:
-        acknowledging.add_note(alert_id, who=user, text=request.POST.get("note", ""))
+        acknowledging.add_note(
+            alert_id, who=user, text=request.POST.get("note", ""), is_fix=bool(request.POST.get("fix"))
+        )
     except ValueError as error:
         messages.error(request, str(error))
     return redirect("alert", alert_id)
@@ -190,13 +207,16 @@ def review(request: HttpRequest, alert_id: int) -> HttpResponse:
     """The timeline as a Markdown incident review."""
     page = _page_or_missing(alert_id)
     found = page.item.alert
+    story = story_of(found)
     text = markdown_of(
         Review(
             title=f"{found.priority} {found.title}",
             facts=_facts(page),
             failure_line=found.line,
-            suspects=[f"{m.sha[:10]} {m.title} ({m.author})" for m in page.item.suspects],
-            lines=[ReviewLine(e.at, e.kind, e.who, e.text) for e in page.timeline],
+            suspects=_suspect_lines(page, story),
+            lines=[ReviewLine(e.at, event_words(e.kind), e.who, e.text) for e in page.timeline],
+            fixes=_fix_lines(story.fix, story.notes),
+            similar=[_similar_line(past) for past in story.past],
         )
     )
     response = HttpResponse(text, content_type="text/markdown; charset=utf-8")
@@ -204,6 +224,28 @@ def review(request: HttpRequest, alert_id: int) -> HttpResponse:
     response["Content-Disposition"] = f'attachment; filename="{name}"'
     response["X-Content-Type-Options"] = "nosniff"
     return response
+
+
+def _suspect_lines(page: AlertPage, story: Story) -> list[str]:
+    if not story.suspects:
+        return [f"{m.sha[:10]} {m.title} ({m.author})" for m in page.item.suspects]
+    return [
+        f"{s.sha[:10]} {s.title} ({s.author}), {s.percent} %"
+        + (": its author says that it did not" if s.denied else "")
+        for s in story.suspects
+    ]
+
+
+def _fix_lines(fix: Fix | None, notes: Sequence[Note]) -> list[str]:
+    pull = f", pull request {fix.pull_number}" if fix and fix.pull_number else ""
+    lines = [f"Green again with {fix.sha[:10]} {fix.title} ({fix.author}{pull})"] if fix else []
+    return lines + [f"{note.who}: {note.text}" for note in notes if note.is_fix]
+
+
+def _similar_line(past: PastAlert) -> str:
+    fixes = "; ".join(_fix_lines(past.fix, past.fix_notes))
+    day = past.alert.occurred_at.strftime("%Y-%m-%d") if past.alert.occurred_at else ""
+    return f"alert {past.alert.pk} {day}: {past.alert.title}" + (f". {fixes}" if fixes else "")
 
 
 def _facts(page: AlertPage) -> list[tuple[str, str]]:
@@ -220,5 +262,8 @@ def _facts(page: AlertPage) -> list[tuple[str, str]]:
         ("Last good", found.last_good),
         ("Jobs", ", ".join(found.jobs)),
         ("Runbook", spec.runbook_url),
+        ("Dashboard", spec.dashboard_url),
+        ("Acknowledged by", page.item.acknowledged.who if page.item.acknowledged else ""),
+        ("Alert", settings.PUBLIC_URL.rstrip("/") + reverse("alert", args=[found.pk])),
     ]
     return [(name, at.strftime("%Y-%m-%d %H:%M:%S UTC") if at else "") for name, at in times.items()] + facts
