@@ -15,6 +15,7 @@ import sys
 
 CHECKOUT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 OLDEST = (3, 11)
+ALERTMANAGER = "prometheus-alertmanager"
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 
 
@@ -31,7 +32,11 @@ def main() -> int:
     except PermissionError as error:
         print(f"{error.filename} belongs to another user. Make an environment of your own: make run VENV=~/hud-venv")
         return 1
-    return code or (find_browser(folder) if "browser" in sys.argv[1:] else 0)
+    if code or "browser" not in sys.argv[1:]:
+        return code
+    if find_alertmanager() is None:
+        print("No Prometheus Alertmanager was found: the tests against the real server will be skipped.")
+    return find_browser(folder)
 
 
 def install_alone(folder: str, names: list[str]) -> int:
@@ -98,6 +103,24 @@ def find_browser(folder: str) -> int:
     return 0
 
 
+def find_alertmanager() -> str | None:
+    """Return the program of Prometheus Alertmanager, for the tests against the real server; root on Debian gets it.
+
+    Debian's package starts a service that listens on all addresses: where there is systemd, it is kept from that.
+    """
+    found = shutil.which(ALERTMANAGER)
+    if found or not is_debian_root():
+        return found
+    has_services = os.path.isdir("/run/systemd/system")
+    if has_services:
+        succeeds(["systemctl", "mask", "--runtime", ALERTMANAGER])
+    apt_install(ALERTMANAGER)
+    if has_services:
+        succeeds(["systemctl", "disable", ALERTMANAGER])
+        succeeds(["systemctl", "unmask", "--runtime", ALERTMANAGER])
+    return shutil.which(ALERTMANAGER)
+
+
 def apt_install(*packages: str) -> bool:
     print("Installing " + ", ".join(packages) + " with apt-get …", flush=True)
     environment = dict(os.environ, DEBIAN_FRONTEND="noninteractive")
@@ -108,6 +131,12 @@ def apt_install(*packages: str) -> bool:
         ).returncode:
             return False
     return True
+
+
+def succeeds(command: list[str]) -> bool:
+    """Run a command silently."""
+    quiet = subprocess.DEVNULL
+    return subprocess.run(command, stdin=quiet, stdout=quiet, stderr=quiet, check=False).returncode == 0
 
 
 def is_debian_root() -> bool:

@@ -111,4 +111,3 @@ def test_an_issue_is_opened_commented_on_closed_and_listed(client: GitHubClient,
     assert client.issue(REPO, number)["closed_by"]["login"] == made["user"]["login"]
     assert client.edit_issue(REPO, number, {"state": "open"})["state"] == "open"
     assert [issue["number"] for issue in client.issues(REPO, creator="hud-bot")] == [number]
-    assert client.login() == "hud-bot"
