@@ -344,6 +344,9 @@ JUNIT_MAX_TESTS = _env.whole_number(
 TEST_RESULTS_KEEP_DAYS = _env.whole_number(
     "TEST_RESULTS_KEEP_DAYS", 90, "days that test results and their counts are kept", least=7
 )
+TEST_RESULTS_WAIT_HOURS = _env.whole_number(
+    "TEST_RESULTS_WAIT_HOURS", 24, "hours that test results wait for a run that HUD has not heard of", least=1
+)
 
 # ── Alerts ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 ALERT_REOPEN_S = _env.seconds(

@@ -17,6 +17,7 @@ from hud.services import (
     poll,
     turns,
     verdicts,
+    waiting_results,
 )
 from hud.services.alert_clock import evaluate_by_clock
 from hud.services.alerting import evaluate_requested, look_after_alerts
@@ -92,6 +93,7 @@ def sweep() -> None:
         classify_again.delay(run_id)
     if logwork.anything_waits():
         queue_reading()
+    waiting_results.attach_waiting()
     judge_soon()
     if comment.due_reports(1):
         write_reports.delay()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from datetime import datetime
 from typing import Any
 
 from django.conf import settings
@@ -11,7 +12,7 @@ from django.core.files.uploadedfile import UploadedFile
 from django.http import HttpRequest
 from django.http.multipartparser import MultiPartParserError
 from django.urls import reverse
-from ninja import Query, Router, Schema
+from ninja import Query, Router, Schema, Status
 from ninja.errors import HttpError
 
 from hud.api.auth import CALLERS, REFUSALS, require_results
@@ -22,6 +23,7 @@ from hud.queries.flaky import RunResults, TestOfRun, passed_tests, results_of
 from hud.queries.places import repository_at, repository_once_at
 from hud.queries.runs import Unclear, run_named
 from hud.services.junit import ingest_reports, read_file
+from hud.services.waiting_results import TooManyWait, keep_waiting
 
 router = Router(tags=["test results"])
 
@@ -72,6 +74,14 @@ class IngestedOut(ResultsOut):
     new_files: int
 
 
+class WaitingOut(Schema):
+    """HUD has not heard of the run yet: the files are kept `until` then, and attached when it comes."""
+
+    waiting: int
+    until: datetime
+    detail: str
+
+
 _PATH = "/repositories/{owner}/{name}"
 
 
@@ -96,7 +106,16 @@ def results(request: HttpRequest, owner: str, name: str, run_id: int, passed: bo
 @router.post(
     _PATH + "/test-results",
     auth=CALLERS,
-    response={200: IngestedOut, 404: Problem, 411: Problem, 413: Problem, 422: Problem, **REFUSALS},
+    response={
+        200: IngestedOut,
+        202: WaitingOut,
+        404: Problem,
+        429: Problem,
+        411: Problem,
+        413: Problem,
+        422: Problem,
+        **REFUSALS,
+    },
     summary="Hand in JUnit XML of a run",
     openapi_extra={
         "requestBody": {
@@ -120,14 +139,18 @@ def hand_in(
     run: int | None = Query(None),
     commit: str = Query("", max_length=64),
     job: str = Query("", max_length=800),
-) -> dict[str, Any]:
+) -> dict[str, Any] | Status[Any]:
     """One XML file as the body, or any number as `multipart/form-data`.
 
     Say which run: `run` (GitHub's job id), or `commit` and `job` (the newest attempt is taken). The same file twice
-    counts once. A file that is cut gives what was there, and `problems` say so.
+    counts once. A file that is cut gives what was there, and `problems` say so. A run that HUD has not heard of yet:
+    202, the files wait for it, and nothing has to be sent again.
     """
     require_results(request)
     repository = _repository(owner, name)
+    found = run_named(repository, run=run, commit=commit, job=job)
+    if isinstance(found, Unclear) and found.may_come:
+        return _keep(request, repository, found, run, commit, job)
     target = _run(repository, run, commit, job)
     done = ingest_reports(run=target, reports=_read(request))
     told = results_of(target)
@@ -135,6 +158,18 @@ def hand_in(
         raise HttpError(404, "The run is older than test results are kept.")
     answer = _out(request, target, told) | {"files": done.files, "new_files": done.new_files}
     return answer | {"problems": list(dict.fromkeys([*done.problems, *told.problems]))}
+
+
+def _keep(
+    request: HttpRequest, repository: Repository, unclear: Unclear, run: int | None, commit: str, job: str
+) -> Status[Any]:
+    reports = _read(request)
+    try:
+        until = keep_waiting(repository=repository, reports=reports, run=run, commit=commit, job=job)
+    except TooManyWait as error:
+        raise HttpError(429, f"{unclear.sentence} {error}") from error
+    words = "They are kept and attached when it comes; nothing has to be sent again."
+    return Status(202, {"waiting": len(reports), "until": until, "detail": f"{unclear.sentence} {words}"})
 
 
 def _repository(owner: str, name: str) -> Repository:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -12,14 +13,19 @@ from hud.models import Commit, Repository, Run
 from hud.queries.commit import SHORTEST_PREFIX, commits_like
 
 MOST_CANDIDATES = 20
+_HEX = re.compile(r"[0-9a-fA-F]{7,64}")
 
 
 @dataclass(frozen=True, slots=True)
 class Unclear:
-    """Why no run was found: `several` runs' names that were meant, or what is missing."""
+    """Why no run was found: `several` runs' names that were meant, or what is missing.
+
+    `may_come`: it is named well, HUD may just not have heard of it yet.
+    """
 
     sentence: str
     several: tuple[str, ...] = ()
+    may_come: bool = False
 
 
 def run_named(repository: Repository, *, run: int | None = None, commit: str = "", job: str = "") -> Run | Unclear:
@@ -28,7 +34,8 @@ def run_named(repository: Repository, *, run: int | None = None, commit: str = "
         found = _runs(repository).filter(external_id=run).first()
         return found or Unclear(
             f"{repository.full_name} has no run {run} here; a run's id is GitHub's job id."
-            " If it has just begun, HUD has not heard of it yet: send it again."
+            " If it has just begun, HUD has not heard of it yet.",
+            may_come=run > 0,
         )
     if not commit or not job:
         return Unclear("Say which run: `run` (GitHub's job id), or `commit` and `job`.")
@@ -36,7 +43,8 @@ def run_named(repository: Repository, *, run: int | None = None, commit: str = "
         return Unclear(f"“{commit}” is too short to name a commit: give at least {SHORTEST_PREFIX} digits.")
     commits = commits_like(repository, commit)
     if not commits:
-        return Unclear(f"{repository.full_name} has no commit {commit} here. If it is new, send it again.")
+        sentence = f"{repository.full_name} has no commit {commit} here."
+        return Unclear(sentence, may_come=bool(_HEX.fullmatch(commit)))
     return _of_job(repository, commits, commit, job)
 
 
@@ -52,7 +60,8 @@ def _of_job(repository: Repository, commits: Sequence[Commit], commit: str, job:
     if not runs:
         there = sorted(set(on_commit.values_list("job__name", flat=True)[:MOST_CANDIDATES]))
         hint = f"; jobs there: {', '.join(there)}" if there else ""
-        return Unclear(f"{repository.full_name} has no run of “{job}” on a commit {commit} here{hint}.")
+        sentence = f"{repository.full_name} has no run of “{job}” on a commit {commit} here{hint}."
+        return Unclear(sentence, may_come=True)
     exact = [r for r in runs if r.name == job] or runs
     if len({(r.commit_id, r.job_id) for r in exact}) > 1:
         names = tuple(sorted({f"{r.workflow_name or ''} / {r.name} on {r.commit.sha[:10]}" for r in exact}))

@@ -20,7 +20,9 @@ from hud.core.junit import WORST_LAST, JUnitReport, Limits, Outcome, ReadTest, m
 from hud.core.testname import identity_of, keys_of
 from hud.core.text import storable
 from hud.models import Branch, Run, Test, TestReport, TestResult
-from hud.services.verdicts import ask
+from hud.queries.flips import without_healed
+from hud.queries.neighbours import causes_of
+from hud.services.verdicts import ask, ask_own
 
 _LOCK_CLASS = 0x48554404  # "HUD", 4: the advisory locks of test results
 MOST_PROBLEMS = 20
@@ -62,9 +64,19 @@ def ingest_reports(*, run: Run, reports: Sequence[JUnitReport]) -> Ingested:
         fresh = list({r.digest: r for r in reports if r.digest not in seen}.values())
         if fresh:
             _take_in(report, run, fresh)
-            ask(run.repository, [(run.commit_id, run.job_id)])
+            _judge_again(run)
         problems = tuple(dict.fromkeys(p for r in reports for p in r.problems))
         return Ingested(report, len(reports), len(fresh), problems)
+
+
+def _judge_again(run: Run) -> None:
+    """Ask for the verdict of the run's cell, and for its neighbours' only if a cause of theirs to compare with went:
+    a test that the log names healed."""
+    cell = [(run.commit_id, run.job_id)]
+    told = causes_of([run.pk])
+    if without_healed(told) != told:
+        ask(run.repository, cell)
+    ask_own(run.repository, cell)
 
 
 def _lock(commit_id: int, job_id: int) -> None:

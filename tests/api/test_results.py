@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import json
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
 from django.contrib.auth.models import Group, User
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
+from django.utils import timezone
 from pytest_django import DjangoAssertNumQueries, Settings
 
 from hud.models import ApiToken, Run
 from hud.services.tokens import make_token
+from hud.services.waiting_results import attach_waiting
 from tests.factories import Trunk, make_run, make_trunk, sha_of
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("now")]
@@ -93,18 +96,38 @@ def test_nobody_and_people_without_a_role_are_refused(run: Run) -> None:
 @pytest.mark.parametrize(
     ("query", "status", "why"),
     [
-        ("?run=99", 404, "no run 99"),
+        ("?run=99", 202, "no run 99"),
         ("", 422, "Say which run"),
         (f"?commit={sha_of(1)}", 422, "Say which run"),
-        (f"?commit={sha_of(1)}&job=lint", 404, "jobs there: unit"),
+        (f"?commit={sha_of(1)}&job=lint", 202, "jobs there: unit"),
         ("?commit=abc&job=unit", 404, "too short"),
-        ("?commit=abcdef1234&job=unit", 404, "no commit abcdef1234"),
+        ("?commit=abcdef1234&job=unit", 202, "no commit abcdef1234"),
+        ("?commit=main-branch&job=unit", 404, "no commit main-branch"),
+        ("?run=-7", 404, "no run -7"),
         ("?run=x", 422, ""),
     ],
 )
 def test_a_run_that_is_not_found_is_explained(run: Run, token: str, query: str, status: int, why: str) -> None:
     answered, told = send(query, token)
     assert answered == status and why in str(told["detail"])
+
+
+def test_results_of_a_run_that_is_not_known_yet_wait_for_it(
+    trunk: Trunk, token: str, client: Client, settings: Settings
+) -> None:
+    settings.TEST_RESULTS_WAIT_HOURS = 5
+    status, told = send("?run=4711", token)
+    assert (status, told["waiting"]) == (202, 1)
+    assert datetime.fromisoformat(told["until"]) == timezone.now() + timedelta(hours=5)
+    assert "nothing has to be sent again" in told["detail"]
+    make_run(trunk.commits[0], trunk.jobs[0], conclusion="failure", external_id=4711)
+    attach_waiting()
+    read = client.get("/api/v1/repositories/brindle/kestrel/runs/4711/test-results").json()
+    assert (read["passed"], read["failed"]) == (1, 1)
+
+
+def test_a_bad_file_of_an_unknown_run_is_refused_at_once(trunk: Trunk, token: str) -> None:
+    assert send("?run=4711", token, "<html/>")[0] == 422
 
 
 def test_two_jobs_of_one_name_are_told_apart_by_workflow(token: str) -> None:
