@@ -3,7 +3,9 @@
 import gc
 import multiprocessing
 import os
+from collections.abc import Awaitable, Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 from hud.runtime.processes import follow_parent
 
@@ -19,9 +21,14 @@ django.setup(set_prefix=False)
 
 from asgiref.sync import sync_to_async  # noqa: E402 - Django's parts want the settings that setup reads
 from django.core.handlers.asgi import ASGIHandler  # noqa: E402
-from django.db import close_old_connections  # noqa: E402
+from django.core.signals import request_finished, request_started  # noqa: E402
+from django.db import close_old_connections, reset_queries  # noqa: E402
 from django.http import HttpRequest  # noqa: E402
 from django.http.response import HttpResponseBase  # noqa: E402
+
+Message = Mapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
 
 _THREADS = ThreadPoolExecutor(max_workers=16, thread_name_prefix="request")
 
@@ -32,6 +39,12 @@ class OneHopHandler(ASGIHandler):
     Django's own way makes a thread for each request and changes between it and the loop twice for every middleware:
     most of a webhook's time. Views that are coroutines work as before, and a streamed answer is read by the loop.
     """
+
+    async def __call__(self, scope: dict[str, Any], receive: Receive, send: Send) -> None:
+        """Answer one request, without a context that would start a thread for its signals alone."""
+        if scope["type"] != "http":
+            raise ValueError(f"HUD answers HTTP only, not {scope['type']}.")
+        await self.handle(scope, receive, send)
 
     def load_middleware(self, is_async: bool = False) -> None:
         super().load_middleware(is_async=False)
@@ -45,6 +58,12 @@ class OneHopHandler(ASGIHandler):
         finally:
             close_old_connections()
 
+
+# `_respond` gives connections back itself, in the thread that used them. As receivers these would cost each request
+# another change of threads, to look at the connections of a thread that has none.
+request_started.disconnect(close_old_connections)
+request_started.disconnect(reset_queries)
+request_finished.disconnect(close_old_connections)
 
 application = OneHopHandler()
 

@@ -44,7 +44,7 @@ async def live(request: HttpRequest, owner: str, name: str, branch: str) -> Http
     """
     is_stream = isinstance(request, ASGIRequest)
     find = _giving_back(branch_or_missing) if is_stream else branch_or_missing
-    branch_id = (await sync_to_async(find)(owner, name, branch)).pk
+    branch_id = (await sync_to_async(find, thread_sensitive=not is_stream)(owner, name, branch)).pk
     response: HttpResponseBase
     if is_stream:
         response = StreamingHttpResponse(_events(branch_id), content_type="text/event-stream")
@@ -65,7 +65,7 @@ async def _events(branch_id: int) -> AsyncIterator[bytes]:
             await hub().subscribed(SUBSCRIBE_LIMIT_S)
             while not hub().is_closing:
                 # Asked for only after the subscription, and again at each news: nothing falls between.
-                version = await sync_to_async(_giving_back(_version))(branch_id)
+                version = await sync_to_async(_giving_back(_version), thread_sensitive=False)(branch_id)
                 if version != told:
                     told = version
                     yield _event(version)
