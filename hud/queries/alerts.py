@@ -6,7 +6,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from django.db.models import OuterRef, Prefetch, Q, QuerySet, Subquery, prefetch_related_objects
+from django.db.models import OuterRef, Prefetch, Q, QuerySet, Subquery, TextField, prefetch_related_objects
+from django.db.models.functions import Cast
 
 from hud.core.alerts.rules import RuleSpec, spec_of
 from hud.core.text import storable
@@ -14,6 +15,7 @@ from hud.models import (
     Acknowledgement,
     Alert,
     AlertEvent,
+    AlertRule,
     Branch,
     BranchCommit,
     DeliveryAttempt,
@@ -28,6 +30,7 @@ from hud.queries.silence_matching import active_silences, broken_silences, silen
 
 MOST_SUSPECTS = 20
 MOST_PER_PAGE = 200
+_STRIP_BEGIN, _STRIP_END = 40, 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +54,10 @@ class AlertItem:
 
 @dataclass(frozen=True, slots=True)
 class AlertFilter:
-    """What of all alerts is wanted; "" or None: whatever. `before`: only alerts with a smaller id."""
+    """What of all alerts is wanted; "" or None: whatever. `before`: only alerts with a smaller id.
+
+    `text` is looked for in the title, the failure line and the names of jobs.
+    """
 
     repository: str = ""
     branch: str = ""
@@ -59,6 +65,7 @@ class AlertFilter:
     priority: str = ""
     team: str = ""
     rule: str = ""
+    text: str = ""
     before: int | None = None
     limit: int = 50
 
@@ -88,11 +95,35 @@ def alerts_like(wanted: AlertFilter) -> tuple[list[AlertItem], int | None]:
     if wanted.rule:
         is_number = wanted.rule.isascii() and wanted.rule.isdigit() and len(wanted.rule) < 18
         rows = rows.filter(rule_id=int(wanted.rule)) if is_number else rows.filter(rule__name=storable(wanted.rule))
+    if wanted.text:
+        text = storable(wanted.text)
+        found_in = Q(title__icontains=text) | Q(line__icontains=text) | Q(all_jobs__icontains=text)
+        rows = rows.annotate(all_jobs=Cast("jobs", TextField())).filter(found_in)
     if wanted.before is not None:
         rows = rows.filter(pk__lt=wanted.before)
     found = list(rows.order_by("-id")[: wanted.limit + 1])
     page = found[: wanted.limit]
     return items_of(page), page[-1].pk if len(found) > wanted.limit else None
+
+
+@dataclass(frozen=True, slots=True)
+class Choices:
+    """What the filters of the list offer."""
+
+    repositories: tuple[str, ...]
+    rules: tuple[str, ...]
+    teams: tuple[str, ...]
+
+
+def filter_choices(most: int = 500) -> Choices:
+    """Return the repositories, rules and teams that there are. One statement."""
+    fields = ("repository__owner", "repository__name", "name", "spec__team")
+    rows = list(AlertRule.objects.order_by("id").values_list(*fields)[:most])
+    return Choices(
+        tuple(sorted({f"{owner}/{name}" for owner, name, _, _ in rows})),
+        tuple(sorted({rule for *_, rule, _ in rows})),
+        tuple(sorted({team for *_, team in rows if isinstance(team, str) and team})),
+    )
 
 
 def open_alerts(branch: Branch) -> list[AlertItem]:
@@ -170,12 +201,13 @@ class TimelineEntry:
 
 @dataclass(frozen=True, slots=True)
 class StripPlace:
-    """A commit of the streak. `char` is the cell of the alert's job (hud.core.cellcode), "" for several jobs."""
+    """A commit of the streak. `chars` are the cells of the alert's jobs; `gap` commits before it are left out."""
 
     sha: str
     title: str
     position: int
     chars: tuple[str, ...]
+    gap: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,7 +219,6 @@ class AlertPage:
     last_good: Mention | None
     timeline: tuple[TimelineEntry, ...]
     strip: tuple[StripPlace, ...]
-    similar: tuple[Alert, ...]
 
 
 def alert_page(alert_id: int) -> AlertPage | None:
@@ -204,7 +235,6 @@ def alert_page(alert_id: int) -> AlertPage | None:
         last_good=mentions.get(alert.last_good_position) if alert.last_good_position is not None else None,
         timeline=timeline_of(alert),
         strip=_strip(alert),
-        similar=similar_alerts(alert),
     )
 
 
@@ -252,11 +282,17 @@ def _strip(alert: Alert) -> tuple[StripPlace, ...]:
     places = BranchCommit.objects.filter(branch=alert.branch, position__gte=low)
     if alert.state == Alert.State.RESOLVED and alert.last_bad_position is not None:
         places = places.filter(position__lte=alert.last_bad_position + 3)
-    columns = _columns(alert)
-    rows = places.order_by("position").values_list("commit__sha", "commit__title", "position", "commit__cells")[:60]
+    fields = ("commit__sha", "commit__title", "position", "commit__cells")
+    rows = list(places.order_by("position").values_list(*fields)[:_STRIP_BEGIN])
+    if len(rows) == _STRIP_BEGIN:
+        newest = places.filter(position__gt=rows[-1][2]).order_by("-position").values_list(*fields)[:_STRIP_END]
+        rows += reversed(newest)
+    columns, before = _columns(alert), [row[2] for row in rows[:1]] + [row[2] + 1 for row in rows]
     return tuple(
-        StripPlace(sha, title, position, tuple(cells[c] if c < len(cells) else " " for c in columns))
-        for sha, title, position, cells in rows
+        StripPlace(
+            sha, title, position, tuple(cells[c] if c < len(cells) else " " for c in columns), position - before[i]
+        )
+        for i, (sha, title, position, cells) in enumerate(rows)
     )
 
 
@@ -265,17 +301,6 @@ def _columns(alert: Alert) -> list[int]:
     keys = [s.job for s in alert.spans.all() if s.episode == alert.episode]
     chosen = counted.values() if "*" in keys else [counted[k] for k in keys if k in counted]
     return sorted({c for job in chosen for c in job.columns})[:200]
-
-
-def similar_alerts(alert: Alert, most: int = 5) -> tuple[Alert, ...]:
-    """Return past alerts of the same signature or the same jobs, newest first: what fixed those may fix this."""
-    alike = Q(job_keys__overlap=alert.job_keys)
-    if alert.signature:
-        alike |= Q(signature=alert.signature)
-    past = Alert.objects.filter(
-        alike, branch__repository_id=alert.branch.repository_id, kind=alert.kind, merged_into=None, withdrawn=False
-    )
-    return tuple(past.exclude(pk=alert.pk).order_by("-id")[:most])
 
 
 def repository_named(full_name: str) -> Repository | None:

@@ -37,11 +37,15 @@ def take_back_acknowledgement(alert_id: int, *, who: AbstractBaseUser) -> None:
 
 
 @transaction.atomic
-def add_note(alert_id: int, *, who: AbstractBaseUser, text: str) -> AlertEvent:
-    """Write a note into the timeline. Raises ValueError for an empty one."""
+def add_note(alert_id: int, *, who: AbstractBaseUser, text: str, is_fix: bool = False) -> AlertEvent:
+    """Write a note into the timeline. `is_fix`: it says what fixed it. Raises ValueError for an empty one."""
     if not text.strip():
         raise ValueError("Write something.")
     alert = Alert.objects.get(pk=alert_id)
     return AlertEvent.objects.create(
-        alert=alert, kind="note", who=storable(who.get_username(), 150), text=storable(text.strip(), 4000)
+        alert=alert,
+        kind="note",
+        who=storable(who.get_username(), 150),
+        text=storable(text.strip(), 4000),
+        data={"fix": True} if is_fix else {},
     )

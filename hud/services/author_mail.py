@@ -14,6 +14,7 @@ from django.urls import reverse
 from hud.core.alerts.authors import is_sole_suspect, masked, why_not_told
 from hud.core.text import storable
 from hud.models import Alert, AlertEvent, AuthorTelling, Commit, Mail, Repository
+from hud.queries.alert_links import dashboard_path
 from hud.queries.author_mail import (
     NOT_MINE,
     NOT_TOLD,
@@ -26,7 +27,6 @@ from hud.queries.author_mail import (
 from hud.services.audit import record
 from hud.services.locks import lock_repository
 from hud.services.mail import is_mail_on, one_line, write_mail
-from hud.services.outbox import dashboard_of
 from hud.services.telling import is_muted
 
 logger = logging.getLogger(__name__)
@@ -133,7 +133,7 @@ def _text(alert: Alert, commit: Commit, name: str) -> str:
         f"You get this because no other commit came in between the last good one, {alert.last_good[:10]}, and yours.",
         "",
         f"Alert:       {page}",
-        f"History:     {dashboard_of(alert)}",
+        f"History:     {root}{dashboard_path(alert)}",
         f"Not yours?   {not_mine}",
         "",
         "You are told once. People who look after the branch are told by other ways.",

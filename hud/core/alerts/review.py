@@ -23,13 +23,39 @@ class ReviewLine:
 
 @dataclass(frozen=True, slots=True)
 class Review:
-    """What the review is made of: a title, named facts, the failure line, suspects, the timeline."""
+    """What the review is made of: a title, named facts, the failure line, suspects, the timeline.
+
+    `fixes`: what made it green again; `similar`: alerts like it, with what fixed those.
+    """
 
     title: str
     facts: Sequence[tuple[str, str]]
     failure_line: str
     suspects: Sequence[str]
     lines: Sequence[ReviewLine]
+    fixes: Sequence[str] = ()
+    similar: Sequence[str] = ()
+
+
+_EVENT_WORDS = {
+    "told": "notified",
+    "changed": "cause changed",
+    "joined": "joined by more jobs",
+    "merged": "merged",
+    "inhibited": "under a mass failure",
+    "uninhibited": "red on its own",
+    "unacknowledged": "acknowledgement taken back",
+    "unsilenced": "silence over",
+    "author_told": "author told",
+    "author_not_told": "author not told",
+    "not_mine": "“not mine”",
+    "unknown": "delivery unknown",
+}
+
+
+def event_words(kind: str) -> str:
+    """Return a kind of line in the timeline as people read it."""
+    return _EVENT_WORDS.get(kind, kind.replace("_", " "))
 
 
 def markdown_text(text: str) -> str:
@@ -46,7 +72,10 @@ def markdown_of(review: Review) -> str:
     if review.suspects:
         parts += ["", "## Suspects", "", *(f"- {markdown_text(suspect)}" for suspect in review.suspects)]
     parts += ["", "## Timeline (UTC)", "", *map(_line, review.lines)]
-    parts += ["", "## What fixed it", "", "## What we change", ""]
+    parts += ["", "## What fixed it", "", *(f"- {markdown_text(fix)}" for fix in review.fixes)]
+    if review.similar:
+        parts += ["", "## Similar before", "", *(f"- {markdown_text(past)}" for past in review.similar)]
+    parts += ["", "## What we change", ""]
     return "\n".join(parts)
 
 
