@@ -15,8 +15,9 @@ from hud.api.schemas import Problem
 from hud.core.alerts.matchers import BadMatcher, read_matchers
 from hud.core.alerts.silencevalues import SilenceValues
 from hud.models import Alert, Silence
-from hud.queries.silence_matching import state_of
+from hud.queries.silence_matching import firing_alerts, state_of
 from hud.queries.silence_preview import hidden_by
+from hud.queries.silences import STATES, SilenceFilter, SilenceItem, items_of, newest_silences
 from hud.services import silences
 
 router = Router(tags=["silences"])
@@ -65,6 +66,9 @@ class SilenceOut(Schema):
     updated_at: datetime
     expired_at: datetime | None
     last_matched_at: datetime | None
+    reminded_at: datetime | None
+    hides: list[int]
+    broken_for: list[int]
 
 
 class BriefAlert(Schema):
@@ -84,13 +88,17 @@ class PreviewOut(Schema):
 
 @router.get("/silences", response={200: list[SilenceOut], 422: Problem}, summary="Silences, newest first")
 def list_silences(
-    request: HttpRequest, state: str = "", limit: int = Query(200, ge=1, le=1000)
+    request: HttpRequest,
+    state: str = "",
+    author: str = "",
+    matcher: str = "",
+    limit: int = Query(200, ge=1, le=1000),
 ) -> list[dict[str, Any]]:
-    """`state`: pending, active or expired."""
-    if state not in ("", "pending", "active", "expired"):
+    """`state`: pending, active or expired. `author`, `matcher`: part of the name, of a matcher as in `job=unit`."""
+    if state not in ("", *STATES):
         raise HttpError(422, "state is pending, active or expired.")
-    rows = [_silence_out(row) for row in Silence.objects.order_by("-id")[:5000]]
-    return [row for row in rows if not state or row["state"] == state][:limit]
+    rows = newest_silences(SilenceFilter(state, author, matcher), limit)
+    return [_item_out(item) for item in items_of(rows, firing_alerts())]
 
 
 @router.post("/silences", auth=CALLERS, response={201: SilenceOut, **_WRITES}, summary="Silence alerts (admin)")
@@ -198,11 +206,22 @@ def _aware(at: datetime | None) -> datetime | None:
 
 
 def _silence_out(row: Silence) -> dict[str, Any]:
+    return _item_out(items_of([row], firing_alerts())[0])
+
+
+def _item_out(item: SilenceItem) -> dict[str, Any]:
+    """`hides`: alerts that it is about now (or would be, before it begins); `broken_for`: those that it broke for."""
     names = (
         "matchers", "starts_at", "ends_at", "reason", "author", "until_resolved", "issue_url", "version",
-        "created_at", "updated_at", "expired_at", "last_matched_at",
+        "created_at", "updated_at", "expired_at", "last_matched_at", "reminded_at",
     )  # fmt: skip
-    return {"id": row.pk, "state": state_of(row), **{name: getattr(row, name) for name in names}}
+    return {
+        "id": item.silence.pk,
+        "state": item.state,
+        **{name: getattr(item.silence, name) for name in names},
+        "hides": [alert.pk for alert in item.hides.hidden],
+        "broken_for": [one.alert_id for one in item.breaks],
+    }
 
 
 def _brief(request: HttpRequest, alert: Alert) -> dict[str, Any]:

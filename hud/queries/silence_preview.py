@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from django.db.models import Q
+from django.db.models import Max, Q, QuerySet
 from django.utils import timezone
 
 from hud.core.alerts.lanes import Lanes, Lasting, lanes_of
@@ -23,7 +23,7 @@ class Hidden:
     """Alerts that matchers hide: those that fire now, and those that did in the last days.
 
     `fires` and `looked_at`: how many fire and how many were looked at in all; `cut`: there are more than are looked at.
-    `since`, `until`: the days.
+    `since`, `until`: the days. `stands_still`: nothing is newer than `until`, which is long ago.
     """
 
     now: tuple[Alert, ...]
@@ -33,6 +33,7 @@ class Hidden:
     cut: bool
     since: datetime
     until: datetime
+    stands_still: bool = False
 
     @property
     def days(self) -> int:
@@ -56,14 +57,19 @@ class Hidden:
 
 
 def hidden_by(matchers: Sequence[Matcher], *, days: int = DAYS, most: int = MOST_ALERTS) -> Hidden:
-    """Return what the matchers hide now and would have hidden. Two statements."""
-    until = timezone.now()
-    since = until - timedelta(days=days)
+    """Return what the matchers hide now and would have hidden. Three statements.
+
+    Where nothing happened in these days at all, as in a recording, they end with the newest that did.
+    """
+    counted = Alert.objects.filter(merged_into=None, withdrawn=False).exclude(state=Alert.State.PENDING)
+    now, lasts = timezone.now(), timedelta(days=days)
+    newest = _newest(counted)
+    stands_still = newest is not None and newest < now - lasts
+    until = newest if newest is not None and stands_still else now
+    since = until - lasts
     recent = Q(occurred_at__gte=since) | Q(resolved_at__gte=since) | Q(state=Alert.State.FIRING)
-    counted = Alert.objects.filter(recent, merged_into=None, withdrawn=False).exclude(state=Alert.State.PENDING)
-    rows = list(
-        counted.select_related("rule", "branch__repository").prefetch_related("spans").order_by("-id")[: most + 1]
-    )
+    related = counted.filter(recent).select_related("rule", "branch__repository").prefetch_related("spans")
+    rows = list(related.order_by("-id")[: most + 1])
     looked_at = rows[:most]
     found = [alert for alert in looked_at if matches(matchers, labels_of(alert))]
     return Hidden(
@@ -74,4 +80,11 @@ def hidden_by(matchers: Sequence[Matcher], *, days: int = DAYS, most: int = MOST
         cut=len(rows) > most,
         since=since,
         until=until,
+        stands_still=stands_still,
     )
+
+
+def _newest(alerts: QuerySet[Alert]) -> datetime | None:
+    """Return when an alert last began or ended."""
+    found = alerts.aggregate(began=Max("occurred_at"), ended=Max("resolved_at"))
+    return max((at for at in found.values() if at is not None), default=None)

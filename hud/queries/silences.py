@@ -98,6 +98,14 @@ def silences_at_work() -> list[Silence]:
     return list(Silence.objects.filter(_not_over(timezone.now())).order_by("ends_at", "id"))
 
 
+def newest_silences(wanted: SilenceFilter, most: int) -> list[Silence]:
+    """Return silences, newest first: for programs."""
+    rows = _filtered(wanted)
+    if wanted.state in STATES:
+        rows = rows.filter(_in_state(wanted.state, timezone.now()))
+    return list(rows.order_by("-id")[:most])
+
+
 def items_of(rows: Sequence[Silence], alerts: Sequence[Alert]) -> list[SilenceItem]:
     """Return silences with what belongs to them. Two statements."""
     return _items(rows, alerts)

@@ -6,6 +6,7 @@ from django.db.models import Q
 from hud.core.facts import RepositoryFact
 from hud.models import Branch, InboxItem, Repository, RepositoryAlias
 from hud.services.evaluation_requests import want_evaluation_of
+from hud.services.silences import rename_in_silences
 
 
 def split_full_name(full_name: str) -> tuple[str, str]:
@@ -70,12 +71,16 @@ def rename_repository(*, repository: Repository, full_name: str) -> None:
         return
     holder = Repository.objects.filter(named(full_name)).exclude(pk=repository.pk).first()
     if holder is not None:
+        was = holder.full_name
         holder.name = f"{holder.name[:150]}.formerly-{holder.github_id or holder.pk}"
         holder.save(update_fields=["name"])
+        rename_in_silences(before=was, after=holder.full_name)
     RepositoryAlias.objects.filter(named(full_name)).delete()
     RepositoryAlias.objects.get_or_create(repository=repository, owner=repository.owner, name=repository.name)
+    before = repository.full_name
     repository.owner, repository.name = owner, name
     repository.save(update_fields=["owner", "name"])
+    rename_in_silences(before=before, after=repository.full_name)
 
 
 @transaction.atomic

@@ -7,6 +7,7 @@ from typing import Any
 from django.conf import settings
 from django.contrib.auth.base_user import AbstractBaseUser
 from django.db import transaction
+from django.db.models import Q
 from django.utils import timezone
 
 from hud.core.alerts.matchers import BadMatcher, Matcher, read_matchers
@@ -232,7 +233,7 @@ def _note_on_alerts(alerts: Sequence[Alert], silence: Silence, kind: str, text: 
     for alert in alerts:
         AlertEvent.objects.create(alert=alert, kind=kind, text=storable(text, 4000), data={"silence": silence.pk})
     if alerts and kind == "silenced":
-        Silence.objects.filter(pk=silence.pk).update(last_matched_at=timezone.now())
+        _note_match(silence)
 
 
 def _note_difference(silence: Silence, hidden_before: Sequence[Alert], who: str) -> None:
@@ -244,7 +245,12 @@ def _note_difference(silence: Silence, hidden_before: Sequence[Alert], who: str)
     fewer = [a for a in hidden_before if a.pk not in after]
     _note_on_alerts(fewer, silence, "unsilenced", f"Silence {silence.pk}, changed by {who}, no longer holds here.")
     if hidden:
-        Silence.objects.filter(pk=silence.pk).update(last_matched_at=timezone.now())
+        _note_match(silence)
+
+
+def _note_match(silence: Silence) -> None:
+    silence.last_matched_at = timezone.now()
+    Silence.objects.filter(pk=silence.pk).update(last_matched_at=silence.last_matched_at)
 
 
 def end_resolved_silences() -> int:
@@ -263,3 +269,16 @@ def _end_resolved(silence: Silence) -> bool:
     except SilenceConflict:  # somebody changed it this moment: the next look decides
         return False
     return True
+
+
+@transaction.atomic
+def rename_in_silences(*, before: str, after: str) -> None:
+    """A repository has another name: silences that are not over and name it go on. Patterns stay as they were typed."""
+    named = [{"name": "repository", "op": op, "value": before} for op in ("=", "!=")]
+    rows = Silence.objects.select_for_update().filter(expired_at=None, ends_at__gt=timezone.now())
+    for silence in rows.filter(Q(matchers__contains=named[:1]) | Q(matchers__contains=named[1:])):
+        was = told(silence)
+        silence.matchers = [{**one, "value": after} if one in named else one for one in silence.matchers]
+        silence.version += 1
+        silence.save(update_fields=["matchers", "version", "updated_at"])
+        record(BY_ITSELF, "silence.changed", f"silence {silence.pk}", before=was, after=told(silence))

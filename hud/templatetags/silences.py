@@ -43,8 +43,8 @@ def when(at: datetime | None) -> SafeString | str:
 
 @register.simple_tag
 def lasts(start: datetime, end: datetime) -> str:
-    """How long from start to end."""
-    return span_words((end - start).total_seconds())
+    """How long from start to end, to the next minute."""
+    return span_words((end - start).total_seconds() + 30)
 
 
 @register.filter
