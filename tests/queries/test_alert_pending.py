@@ -138,6 +138,7 @@ def test_whatever_the_order_of_results_pending_is_what_a_count_by_hand_finds(col
 
 def test_the_dashboard_is_the_jobs_history_or_that_of_its_group(client: Client) -> None:
     world = AlertWorld(commits=6)
+    rules_of(world.repository)
     AlertRule.objects.create(
         repository=world.repository, name="by group", spec=RuleSpec(by="group", priority="P3").stored()
     )
