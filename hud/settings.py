@@ -333,6 +333,13 @@ REREAD_CONCURRENCY = _env.whole_number(
     most=64,
 )
 CLASSIFY_TIMEOUT_S = _env.seconds("CLASSIFY_TIMEOUT_S", 600, "longest time in the classifier for one log", least=1)
+INBOX_STUCK_AFTER_S = _env.whole_number(
+    "INBOX_STUCK_AFTER_S",
+    60,
+    "events that wait so long while nobody takes any up make /health fail, and `make run` starts their worker again",
+    least=1,
+    most=86_400,
+)
 INBOX_KEEP_DAYS = _env.whole_number(
     "INBOX_KEEP_DAYS", 14, "days that inbox items are kept after they are done", least=1
 )

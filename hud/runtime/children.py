@@ -99,6 +99,10 @@ class Child:
         if self.process is not None and self.process.poll() is None:
             self.process.send_signal(sig)
 
+    def runs_for_s(self) -> float:
+        """Return how long it has been running since its last start; 0 when it does not run."""
+        return self._clock() - self._started_at if self.is_running() else 0.0
+
     def kill(self) -> None:
         """End it and whatever it started, at once."""
         if self.process is not None:

@@ -19,7 +19,6 @@ from hud.runtime.processes import follow_parent
 WORKERS_KEY = "hud:workers"  # sorted set: worker name -> time of its last beat, by the broker's clock
 BEAT_EVERY_S = 2.0
 BEAT_COUNTS_FOR_S = 15.0
-STUCK_AFTER_S = 60.0
 STUCK = "the inbox does not move"
 """How /health begins to say that workers beat and yet nobody takes events up; the supervisor listens for it."""
 

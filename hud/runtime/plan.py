@@ -35,6 +35,7 @@ class Plan:
     bind: str
     port: int
     web_processes: int
+    inbox_stuck_after_s: int
     fill: tuple[str, ...] | None
     demo: bool
 
@@ -52,6 +53,7 @@ def read_plan(environment: Mapping[str, str]) -> Plan:
         bind=environment.get("BIND", "").strip() or "127.0.0.1",
         port=_whole_number(environment, "PORT", 8000, 1, 65535),
         web_processes=_whole_number(environment, "WEB_PROCESSES", 1, 1, 64),
+        inbox_stuck_after_s=_whole_number(environment, "INBOX_STUCK_AFTER_S", 60, 1, 86_400),
         fill=_fill(environment),
         demo=_wants_demo(environment),
     )

@@ -28,9 +28,9 @@ from hud.runtime.processes import die_with_parent
 from hud.runtime.store import open_store
 
 _LOOK_EVERY_S = 0.2
-_INBOX_EVERY_S = 20.0
 _PAGE_LIMIT_S = 90.0
 _WORKER_LIMIT_S = 20.0
+_WORKER_UP_S = 30.0  # a worker younger than this may still be on its way up, on a busy machine
 _PATIENCE_S = (6.0, 4.0)  # after SIGTERM, then after SIGQUIT; what is left is killed, and its tasks come back
 _NOT_FOR_CHILDREN = ("ADMIN_PASSWORD", "REPO", "BRANCH", "REPLAY")
 
@@ -181,13 +181,13 @@ class Supervisor:
 
         A worker that lost broker and database in one moment can wait for ever on the pipe to its own process.
         """
-        if time.monotonic() < self._inbox_looked_at_s + _INBOX_EVERY_S:
+        if time.monotonic() < self._inbox_looked_at_s + plan.inbox_stuck_after_s / 3:
             return
         self._inbox_looked_at_s = time.monotonic()
         if STUCK not in _body(plan.own_address, "/health"):
             return
         for child in self.children:
-            if child.name == "ingest" and child.is_running():
+            if child.name == "ingest" and child.runs_for_s() > _WORKER_UP_S:
                 self.output.say("hud", f"{STUCK}: the worker of events is started again")
                 child.kill()
 

@@ -17,7 +17,7 @@ from django.http import HttpRequest, JsonResponse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
-from hud.runtime.leases import BEAT_COUNTS_FOR_S, STUCK, STUCK_AFTER_S, WORKERS_KEY
+from hud.runtime.leases import BEAT_COUNTS_FOR_S, STUCK, WORKERS_KEY
 from hud.services.inbox import stuck_for_s
 
 log = logging.getLogger(__name__)
@@ -93,7 +93,7 @@ def _ask_worker() -> None:
         if all(name.startswith(b"notify@") for name in beating):  # it sends what others find, and takes nothing in
             raise _NoAnswer(f"no worker has been heard of for {BEAT_COUNTS_FOR_S:.0f} s")
     waited_s = stuck_for_s()
-    if waited_s > STUCK_AFTER_S:
+    if waited_s > settings.INBOX_STUCK_AFTER_S:
         raise _NoAnswer(f"{STUCK}: events have waited for {waited_s:.0f} s and nobody takes them up")
 
 
