@@ -181,7 +181,7 @@ def similar_alerts(alert: Alert, most: int = MOST_SIMILAR) -> tuple[Alert, ...]:
         withdrawn=False,
     )
     rank = Case(When(same_cause, then=Value(0)), default=Value(1), output_field=IntegerField())
-    return tuple(past.exclude(pk=alert.pk).annotate(rank=rank).order_by("rank", "-id")[:most])
+    return tuple(past.filter(pk__lt=alert.pk).annotate(rank=rank).order_by("rank", "-id")[:most])
 
 
 def strip_marks(alert: Alert, strip: Sequence[StripPlace]) -> dict[int, str]:
