@@ -84,7 +84,11 @@ class JobRunFact:
 
 @dataclass(frozen=True, slots=True)
 class PullFact:
-    """A pull request as an event or the API tells it."""
+    """A pull request as an event or the API tells it.
+
+    `labels` are sorted names, None where they are not told. `partial`: told in passing by one of its workflow runs, of
+    which only number, heads and base are known; such a fact never replaces a whole one.
+    """
 
     number: int
     title: str
@@ -97,6 +101,8 @@ class PullFact:
     merge_commit_sha: str
     updated_at: datetime | None
     previous_head_sha: str = ""
+    labels: tuple[str, ...] | None = None
+    partial: bool = False
 
 
 @dataclass(frozen=True, slots=True)

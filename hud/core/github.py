@@ -6,6 +6,7 @@ that a payload with more, or with parts missing, still reads.
 
 import re
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any
 
@@ -272,6 +273,52 @@ def pull_fact(item: Payload, previous_head_sha: str = "") -> PullFact:
         merge_commit_sha=_text(item.get("merge_commit_sha"), 64),
         updated_at=time_of(item.get("updated_at")),
         previous_head_sha=previous_head_sha,
+        labels=_label_names(item.get("labels")),
+    )
+
+
+MOST_LABELS = 100
+MOST_PULLS_OF_RUN = 20
+
+
+def _label_names(labels: object) -> tuple[str, ...] | None:
+    if not isinstance(labels, list):
+        return None
+    names = {_text(label.get("name") if isinstance(label, Mapping) else label, 100) for label in labels[:MOST_LABELS]}
+    return tuple(sorted(names - {""}))
+
+
+def pulls_of_run(item: Payload) -> list[PullFact]:
+    """Read the pull requests that a workflow run of theirs names. The run's head was theirs when it began; theirs may
+    be newer by now.
+
+    GitHub names none for a pull request from a fork. What cannot be read is left out: the run matters more.
+    """
+    named = item.get("pull_requests")
+    if not isinstance(named, list) or item.get("event") != "pull_request":
+        return []
+    found = []
+    for one in named[:MOST_PULLS_OF_RUN]:
+        with suppress(BadPayload):
+            found.append(_pull_of_run(_object(one, "an element of 'pull_requests'"), item))
+    return found
+
+
+def _pull_of_run(one: Payload, run: Payload) -> PullFact:
+    head, base = _part(one, "head"), _object_or_empty(one.get("base"))
+    return PullFact(
+        number=_id(one, "number") or 0,
+        title="",
+        author="",
+        state="open",
+        merged=False,
+        head_sha=_sha(head.get("sha"), "'head.sha'"),
+        base_ref=_text(base.get("ref")),
+        base_sha=_text(base.get("sha"), 64),
+        merge_commit_sha="",
+        updated_at=None,
+        previous_head_sha=_sha(run.get("head_sha"), "'head_sha'"),
+        partial=True,
     )
 
 
@@ -320,8 +367,10 @@ def _guess_parents(shas: list[str], items: list[Payload], before: str, after: st
 
 
 def _workflow_run(payload: Payload) -> Facts:
-    run, commit = workflow_run_fact(_part(payload, "workflow_run"))
-    return Facts(workflow_runs=[run], commits=[commit] if commit else [], notes=_unknown_words(run))
+    item = _part(payload, "workflow_run")
+    run, commit = workflow_run_fact(item)
+    commits = [commit] if commit else []
+    return Facts(workflow_runs=[run], commits=commits, pulls=pulls_of_run(item), notes=_unknown_words(run))
 
 
 def _workflow_job(payload: Payload) -> Facts:
@@ -399,6 +448,7 @@ def _rest_workflow_runs(payload: Payload) -> Facts:
         run, commit = workflow_run_fact(item)
         facts.workflow_runs.append(run)
         facts.commits.extend([commit] if commit else [])
+        facts.pulls.extend(pulls_of_run(item))
         facts.notes.extend(_unknown_words(run))
 
     return _each(payload.get("items"), read)

@@ -219,6 +219,8 @@ class _Gathering:
         return self.pulls.get(commit.sha) or self.by_number.get(commit.pull_number or 0)
 
     def _change(self, commit: Moved) -> str | None:
+        if isinstance(commit, TrunkRow) and commit.pull_number:
+            return f"pr/{commit.pull_number}"  # it may be the head of a merge of trunk into another branch as well
         pull = self._pull(commit)
         number = pull.number if pull else commit.pull_number
         return f"pr/{number}" if number else None

@@ -11,15 +11,15 @@ from django.db import transaction
 from django.db.models import F
 from django.utils import timezone
 
-from hud.core.facts import AnnotationsFact, Facts, JobRunFact, PullFact
-from hud.core.join import latest
-from hud.models import Annotation, Branch, Log, PullRequest, Repository, Run, WorkflowRun
+from hud.core.facts import AnnotationsFact, Facts, JobRunFact
+from hud.models import Annotation, Branch, Log, Repository, Run, WorkflowRun
 from hud.services.alerting import evaluate_alerts
 from hud.services.batch import Batch
 from hud.services.cells import refresh_cells
 from hud.services.commits import arrange_branches, write_commits, write_heads
 from hud.services.live import publish_branch_changed
 from hud.services.locks import lock_repository
+from hud.services.pulls import write_pulls
 from hud.services.repositories import rename_repository
 from hud.services.runs import mark_logs_wanted, write_job_runs, write_origins
 from hud.services.starts import write_starts
@@ -49,7 +49,7 @@ def apply_facts(*, repository: Repository, facts: Facts, logs_follow: bool = Fal
         rename_repository(repository=repository, full_name=facts.renamed_to)
     write_commits(batch, facts.commits)
     write_heads(batch, facts.heads)
-    _write_pulls(batch, facts.pulls)
+    pulls = write_pulls(batch, facts.pulls)
     rows = write_workflow_runs(batch, facts.workflow_runs)
     listed = _write_jobs_listed(batch, facts.jobs_listed)
     write_job_runs(batch, facts.job_runs)
@@ -58,7 +58,8 @@ def apply_facts(*, repository: Repository, facts: Facts, logs_follow: bool = Fal
     write_starts(batch, _with_workflow_runs_of(batch, facts.job_runs, [*rows, *listed]))
     _write_annotations(batch, facts.annotations)
     settle(batch)
-    ask_about(repository, {c.sha for c in facts.commits} | {p.head_sha for p in facts.pulls})
+    ask_about(repository, {c.sha for c in facts.commits} | pulls.changed)
+    ask_about(repository, pulls.relabelled - pulls.changed, own_only=True)
     logs = mark_logs_wanted(batch, logs_follow=logs_follow)
     return Applied(
         logs_wanted=[] if logs_follow else logs,
@@ -86,19 +87,6 @@ def settle(batch: Batch, *, with_neighbours: bool = True) -> None:
         Branch.objects.filter(id__in=batch.touched_branches).update(version=F("version") + 1, changed_at=timezone.now())
         for branch_id, version in Branch.objects.filter(id__in=batch.touched_branches).values_list("id", "version"):
             transaction.on_commit(partial(publish_branch_changed, branch_id, version))
-
-
-def _write_pulls(batch: Batch, facts: list[PullFact]) -> None:
-    for fact in facts:
-        row, made = PullRequest.objects.get_or_create(repository=batch.repository, number=fact.number)
-        heads = {fact.head_sha, fact.previous_head_sha, *row.head_shas} - {""}
-        row.head_shas = sorted(heads)
-        if made or (fact.updated_at, fact.head_sha) >= (row.updated_at or fact.updated_at, row.head_sha):
-            for name in ("title", "author", "state", "head_sha", "base_ref", "base_sha", "merge_commit_sha"):
-                setattr(row, name, getattr(fact, name))
-        row.merged = row.merged or fact.merged
-        row.updated_at = latest(row.updated_at, fact.updated_at)
-        row.save()
 
 
 def _write_jobs_listed(batch: Batch, listed: list[tuple[int, int]]) -> list[WorkflowRun]:
