@@ -15,6 +15,7 @@ from hud.api.schemas import Problem
 from hud.core.alerts.matchers import BadMatcher, read_matchers
 from hud.core.alerts.silencevalues import SilenceValues
 from hud.models import Alert, Silence
+from hud.queries.silence_labels import known_labels
 from hud.queries.silence_matching import firing_alerts, state_of
 from hud.queries.silence_preview import hidden_by
 from hud.queries.silences import STATES, SilenceFilter, SilenceItem, items_of, newest_silences
@@ -114,8 +115,9 @@ def make_silence(request: HttpRequest, body: SilenceIn) -> Status[Any]:
 def preview_silence(request: HttpRequest, body: MatchersIn) -> dict[str, Any]:
     """Alerts that fire now and those of the last 14 days."""
     require_admin(request)
+    sent = [m.dict() for m in body.matchers]
     try:
-        matchers = read_matchers([m.dict() for m in body.matchers])
+        matchers = read_matchers(sent, known_labels(sent))
     except BadMatcher as error:
         raise HttpError(422, str(error)) from None
     hidden = hidden_by(matchers)

@@ -191,8 +191,8 @@ def trail_target(silence_id: int) -> str:
 def silence_history(item: SilenceItem) -> tuple[HistoryLine, ...]:
     """Return who changed it, what they changed, and where it broke, newest first."""
     entries = AuditEntry.objects.filter(target=trail_target(item.silence.pk)).order_by("-id")[:_MOST_HISTORY]
-    lines = [HistoryLine(e.at, e.who, e.what, changes_between(e.before, e.after)) for e in entries]
-    lines += [HistoryLine(b.at, "HUD", "silence.broke", alert=b.alert) for b in item.breaks]
+    lines = [HistoryLine(b.at, "HUD", "silence.broke", alert=b.alert) for b in item.breaks]
+    lines += [HistoryLine(e.at, e.who, e.what, changes_between(e.before, e.after)) for e in entries]
     return tuple(sorted(lines, key=lambda line: line.at, reverse=True))
 
 

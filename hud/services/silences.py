@@ -15,6 +15,7 @@ from hud.core.alerts.silencevalues import SilenceValues
 from hud.core.text import storable
 from hud.core.website import is_web_address
 from hud.models import Alert, AlertEvent, Silence, SilenceBreak
+from hud.queries.silence_labels import known_labels
 from hud.queries.silence_matching import (
     active_silences,
     firing_alerts,
@@ -89,7 +90,7 @@ def _matchers(
     typed: Sequence[Mapping[str, Any]], errors: dict[str, str]
 ) -> tuple[tuple[Matcher, ...], Mapping[int, str]]:
     try:
-        return read_matchers(typed), {}
+        return read_matchers(typed, known_labels(typed)), {}
     except BadMatcher as error:
         errors["matchers"] = str(error)
         return (), error.rows

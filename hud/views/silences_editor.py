@@ -29,6 +29,7 @@ from hud.core.alerts.silenceform import (
 )
 from hud.core.alerts.silencevalues import SilenceValues, compare, fingerprint, put_together
 from hud.models import Alert, Silence
+from hud.queries.silence_labels import known_labels
 from hud.queries.silence_matching import matchers_for, matchers_of, state_of
 from hud.queries.silence_preview import Hidden, hidden_by
 from hud.queries.silences import last_change, values_at_version
@@ -177,7 +178,7 @@ def _check(typed: TypedSilence, editor: Editor) -> Checked:
     except SilenceRefused as refused:
         errors, rows = refused.errors, refused.rows
     try:
-        matchers = read_matchers(typed.matchers())
+        matchers = values.matchers if values else read_matchers(typed.matchers(), known_labels(typed.matchers()))
     except BadMatcher:
         return Checked(values, None, "", errors, rows)
     return Checked(values, hidden_by(matchers), fingerprint(matchers), errors, rows)

@@ -105,6 +105,16 @@ def test_the_longest_time_is_a_setting(clock: object) -> None:
         wanted(ends_at=NOON + timedelta(days=2))
 
 
+def test_to_exclude_what_there_is_does_not_match_everything_but_to_exclude_nothing_does(clock: object) -> None:
+    AlertWorld(commits=6).column("unit (1, 3)", "S")
+    for name, value in {"branch": "main", "repository": "brindle/kestrel", "rule": "broken job", "team": ""}.items():
+        assert wanted(matchers=[{"name": name, "op": "!=", "value": value}]).matchers
+    assert wanted(matchers=[{"name": "job", "op": "!~", "value": "unit.*"}]).matchers
+    for name in ("branch", "repository", "rule", "job", "team", "group"):
+        with pytest.raises(SilenceRefused, match="would match every alert"):
+            wanted(matchers=[{"name": name, "op": "!=", "value": "nobody ever saw this"}])
+
+
 # ── Changes ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 def test_a_silence_that_has_begun_keeps_its_start_so_that_it_cannot_be_stretched(
     clock: time_machine.Coordinates, kim: User
@@ -203,7 +213,7 @@ def test_a_break_is_in_the_history_with_both_causes(clock: object, kim: User) ->
     (broke,) = item.breaks
     assert broke.before and broke.after and broke.before != broke.after
     assert (item.hides.hidden, [a.pk for a in item.hides.broken]) == ((), [alerts()[0].pk])
-    assert [line.what for line in silence_history(item)] == ["silence.made", "silence.broke"]
+    assert [line.what for line in silence_history(item)] == ["silence.broke", "silence.made"]
 
 
 # ── The end ──────────────────────────────────────────────────────────────────────────────────────────────────────────

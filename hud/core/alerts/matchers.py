@@ -58,8 +58,13 @@ def matches_all(matchers: Iterable[Matcher], labels: Mapping[str, str]) -> bool:
     return all(matcher.matches(labels) for matcher in matchers)
 
 
-def read_matchers(typed: Sequence[Mapping[str, Any]]) -> tuple[Matcher, ...]:
-    """Return the matchers as typed or sent, without repeats. Raises BadMatcher with all that is wrong."""
+def read_matchers(
+    typed: Sequence[Mapping[str, Any]], known: Mapping[str, Sequence[str]] | None = None
+) -> tuple[Matcher, ...]:
+    """Return the matchers as typed or sent, without repeats. Raises BadMatcher with all that is wrong.
+
+    `known`: values that labels really have; a matcher that excludes one of them does not match everything.
+    """
     if not typed:
         raise BadMatcher("Give at least one matcher: without one, everything would be silenced.")
     if len(typed) > MOST_MATCHERS:
@@ -73,7 +78,7 @@ def read_matchers(typed: Sequence[Mapping[str, Any]]) -> tuple[Matcher, ...]:
             wrong[row] = str(error)
     if wrong:
         raise BadMatcher(" ".join(dict.fromkeys(wrong.values())), wrong)
-    if all(_matches_anything(matcher) for matcher in found):
+    if all(_matches_anything(matcher, (known or {}).get(matcher.name, ())) for matcher in found):
         words = ", ".join(str(matcher)[:200] for matcher in found)
         raise BadMatcher(f"{words} would match every alert. Name a repository, job, group, team or rule.")
     return tuple(found)
@@ -109,7 +114,7 @@ def _try_pattern(name: str, value: str) -> None:
         raise BadMatcher(f"The pattern of {name} cannot be read: {reason}.") from None
 
 
-def _matches_anything(matcher: Matcher) -> bool:
-    """Tell whether the matcher holds for any value that its label may have, or could well have."""
-    probes = _PRIORITIES if matcher.name == "priority" else _PROBES
+def _matches_anything(matcher: Matcher, known: Sequence[str]) -> bool:
+    """Tell whether the matcher holds for any value that its label has, or could well have."""
+    probes = _PRIORITIES if matcher.name == "priority" else (*_PROBES, *known)
     return all(matcher.matches({matcher.name: probe}) for probe in probes)
