@@ -1,7 +1,7 @@
 """Silences: made, changed, ended early, broken by a change of cause. Every change is in the audit trail."""
 
 from collections.abc import Mapping, Sequence
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from django.conf import settings
@@ -83,6 +83,7 @@ def check(
         errors["issue_url"] = "Write an address that begins with https://."
     if errors:
         raise SilenceRefused(errors, rows)
+    start, end = start.astimezone(UTC), end.astimezone(UTC)
     return SilenceValues(found, start, end, storable(reason.strip(), LONGEST_REASON), until_resolved, issue_url)
 
 
