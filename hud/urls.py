@@ -34,6 +34,7 @@ from hud.views.badge import badge
 from hud.views.commit import commit
 from hud.views.failures import failures
 from hud.views.health import health
+from hud.views.icon import favicon
 from hud.views.job import job
 from hud.views.manage import audit as manage_audit
 from hud.views.manage import follow as manage_follow
@@ -56,6 +57,7 @@ register_converter(SignedIntConverter, "signed")
 
 urlpatterns: list[URLPattern | URLResolver] = [
     path("", grid.home, name="home"),
+    path("favicon.ico", favicon, name="favicon"),
     path("health", health, name="health"),
     path("hooks/github", hooks.github, name="github-hook"),
     path("metrics", metrics, name="metrics"),

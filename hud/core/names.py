@@ -1,8 +1,10 @@
 """Names of columns: unique on the page, short over a narrow column, in an order people expect."""
 
+from __future__ import annotations
+
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -93,35 +95,78 @@ def natural_key(name: str) -> tuple[tuple[int, int, str], ...]:
     return tuple((0, int(part), "") if i % 2 else (1, 0, part) for i, part in enumerate(parts))
 
 
-def short_labels(names: Sequence[str], limit: int) -> list[str]:
-    """Return labels of at most `limit` characters, in the order of `names`.
+def short_labels(names: Sequence[str], limit: int, most: int | None = None) -> list[str]:
+    """Return labels in the order of `names`, all different where the names are and `most` characters allow it.
 
-    What stands in parentheses tells shards apart, so it is kept as long as possible. Of names that would look alike
-    after cutting only the words that differ are kept; where these are too long as well, their end.
+    A name of up to `limit` characters stays whole. Of longer ones the words that tell them from each other are shown if
+    they fit in `most` characters (default: `limit`), else the name without its middle in `limit`; where this would make
+    two look alike, the end of the telling words, where the shard is.
     """
-    labels = [short_label(name, limit) for name in names]
-    counts = Counter(labels)
-    alike = [name for name, label in zip(names, labels, strict=True) if counts[label] > 1]
-    if not alike:
-        return labels
-    telling = _telling_words(alike)
+    room = most or limit
+    telling = telling_words([name for name in names if len(name) > limit], room)
+    told = Counter(telling.values())
+    good = {name: words for name, words in telling.items() if words and told[words] == 1 and len(words) <= room}
+    labels = [good.get(name) or short_label(name, limit) for name in names]
+    shared = Counter(labels)
     return [
-        _end(telling[name] or name, limit) if counts[label] > 1 else label
+        _end(telling.get(name) or name, room) if shared[label] > 1 and name not in good else label
         for name, label in zip(names, labels, strict=True)
     ]
 
 
-def _telling_words(names: Sequence[str]) -> dict[str, str]:
-    """Return for each name the words in which it differs from the others that have as many words."""
-    by_length: dict[int, list[tuple[str, list[str]]]] = {}
-    for name in names:
-        words = _WORDS.findall(name)
-        by_length.setdefault(len(words), []).append((name, words))
+@dataclass(frozen=True, slots=True)
+class _Parts:
+    """A name taken apart: the words before the parentheses, and what stands within them between commas."""
+
+    base: tuple[str, ...]
+    inside: tuple[str, ...]
+
+    @classmethod
+    def of(cls, name: str) -> _Parts:
+        match = _PARENTHESES.match(name)
+        if match is None:
+            return cls(tuple(_WORDS.findall(name)), ())
+        items = (item.strip() for item in match["inside"][1:-1].split(","))
+        return cls(tuple(_WORDS.findall(match["base"])), tuple(item for item in items if item))
+
+
+def telling_words(names: Sequence[str], room: int) -> dict[str, str]:
+    """Return for each name the words in which it differs from others, without those that the rest implies.
+
+    Names of one build (equally many words) are treated alike: they lose what is implied in the parentheses (the runner
+    of a configuration, the number of its shards), and before it too where they would not fit in `room` characters.
+    """
+    parts = {name: _Parts.of(name) for name in names}
+    common = set[str].intersection(*(set(p.base) for p in parts.values())) if parts else set()
+    shapes: dict[tuple[int, int], list[str]] = {}
+    for name, taken in parts.items():
+        shapes.setdefault((len(taken.base), len(taken.inside)), []).append(name)
     told: dict[str, str] = {}
-    for length, group in by_length.items():
-        differing = [i for i in range(length) if len({words[i] for _, words in group}) > 1]
-        told.update({name: " ".join(words[i] for i in differing) for name, words in group})
+    for alike in shapes.values():
+        if len(alike) > 1:
+            told |= _told(alike, [parts[name] for name in alike], common, room)
     return told
+
+
+def _told(names: list[str], parts: list[_Parts], common: set[str], room: int) -> dict[str, str]:
+    rows = [p.base + p.inside for p in parts]
+    size, bases = len(rows[0]), len(parts[0].base)
+    kept = [i for i in range(size) if len({row[i] for row in rows}) > 1 or (i < bases and rows[0][i] not in common)]
+    kept = _without_implied(rows, kept, range(size - 1, bases - 1, -1))
+    told = [" ".join(row[i] for i in kept) for row in rows]
+    if max(map(len, told)) > room:
+        lean = _without_implied(rows, kept, range(bases))
+        told = [" ".join(row[i] for i in lean) for row in rows]
+    return dict(zip(names, told, strict=True))
+
+
+def _without_implied(rows: list[tuple[str, ...]], kept: list[int], tried: Iterable[int]) -> list[int]:
+    """Return the places without those of `tried`, in that order, that can go while all rows stay different."""
+    for place in tried:
+        rest = [i for i in kept if i != place]
+        if place in kept and len({tuple(row[i] for i in rest) for row in rows}) == len(rows):
+            kept = rest
+    return kept
 
 
 def _end(text: str, limit: int) -> str:

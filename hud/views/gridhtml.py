@@ -40,6 +40,8 @@ ROWS_KEPT_BYTES = 32 << 20
 """So much of drawn rows is remembered in each process: some twenty pages of 50 × 1,500 cells."""
 
 LONGEST_LABEL = 24
+TALL_LABEL, TALLEST_LABEL = 32, 42
+"""Where jobs cannot be told apart in fewer characters, their heads get so long, and the head so tall (css/grid.css)."""
 FEW_UNITS = 30
 SHORT_LABEL = 13
 LONGEST_TITLE = 160
@@ -71,15 +73,16 @@ class DrawnRow:
 class DrawnGrid:
     """`layout` changes when columns come, go or move: then rows of before and after do not fit each other.
 
-    `few` columns leave room for longer titles, `short` names need less height. The rows are not part of the templates'
-    context: engines copy a text once for each block around it, and these are megabytes (hud.views.grid puts them in).
+    `few` columns leave room for longer titles, `height` is the head's: "short", "tall", "tallest" or "". The rows are
+    not part of the templates' context: engines copy a text once for each block around it, and these are megabytes
+    (hud.views.grid puts them in).
     """
 
     head: SafeString
     rows: tuple[DrawnRow, ...]
     layout: str
     few: bool
-    short: bool
+    height: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,8 +117,16 @@ def _drawn(page: GridPage, view: GridView, branch: Branch, addresses: Addresses)
     rows = [_row(row, layout, tuple(sorted(marks.get(row.position, {}).items()))) for row in page.rows]
     units = sum(len(s.columns) + 1 if s.is_open else 2 for s in layout.segments)
     digest = f"{zlib.crc32(head.encode()):08x}"
-    short = not any(s.is_open for s in layout.segments) and all(len(g.name) <= SHORT_LABEL for g in page.groups)
-    return DrawnGrid(mark_safe(head), tuple(rows), digest, units <= FEW_UNITS, short)  # noqa: S308 - escaped in _head
+    return DrawnGrid(mark_safe(head), tuple(rows), digest, units <= FEW_UNITS, _height(page, view))  # noqa: S308 - escaped in _head
+
+
+def _height(page: GridPage, view: GridView) -> str:
+    """Return what the names in the head need."""
+    opened = [group for group in page.groups if view.is_open(group.name)]
+    longest = max((len(label) for group in opened for label in _job_labels(group, _displays(group, page))), default=0)
+    if longest > LONGEST_LABEL:
+        return "tall" if longest <= TALL_LABEL else "tallest"
+    return "short" if not opened and all(len(group.name) <= SHORT_LABEL for group in page.groups) else ""
 
 
 # ── Head ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -126,8 +137,8 @@ def _head(page: GridPage, view: GridView, addresses: Addresses) -> Iterator[str]
         target = addresses.page + escape(view.toggled(group.name, shown))
         if view.is_open(group.name):
             yield _open_head(group, target)
-            jobs = (page.jobs[column.column] for column in group.columns)
-            yield _job_heads(group, tuple((job.display, job.job_id) for job in jobs), addresses)
+            ids = tuple(page.jobs[column.column].job_id for column in group.columns)
+            yield _job_heads(group, _displays(group, page), ids, addresses)
         else:
             yield _folded_head(group, target)
     yield "</tr>"
@@ -152,29 +163,31 @@ def _folded_head(group: Group, target: str) -> str:
     )
 
 
-@lru_cache(maxsize=256)
-def _job_heads(group: Group, jobs: tuple[tuple[str, int], ...], addresses: Addresses) -> str:
-    """Return the heads of the group's jobs (display name, id); remembered, as every page of a branch has the same.
+def _displays(group: Group, page: GridPage) -> tuple[str, ...]:
+    return tuple(page.jobs[column.column].display for column in group.columns)
 
-    The label leaves out the workflow where the group is named after it.
-    """
-    labels = _labels(group, [display for display, _ in jobs])
+
+@lru_cache(maxsize=256)
+def _job_heads(group: Group, displays: tuple[str, ...], ids: tuple[int, ...], addresses: Addresses) -> str:
+    """Return the heads of the group's jobs; remembered, as every page of a branch has the same."""
     heads = [
         f' data-job="{escape(safe_text(display))}" data-column="{column.column}" scope="col">'
         f'<a href="{addresses.base}/job/{job_id}{addresses.on_branch}"><bdi>{escape(label)}</bdi></a></th>'
-        for column, (display, job_id), label in zip(
-            group.columns, jobs, short_labels(labels, LONGEST_LABEL), strict=True
+        for column, display, job_id, label in zip(
+            group.columns, displays, ids, _job_labels(group, displays), strict=True
         )
     ]
     return "".join(f"<th{head}" for head in heads[:-1]) + f"<th class=last{heads[-1]}"
 
 
-def _labels(group: Group, displays: Sequence[str]) -> list[str]:
+@lru_cache(maxsize=256)
+def _job_labels(group: Group, displays: tuple[str, ...]) -> tuple[str, ...]:
     """Return what the heads say: nothing that the group's own name says already, as far as they stay apart."""
     plain = [c.plain if c.group_name == group.name else d for c, d in zip(group.columns, displays, strict=True)]
     matrix = [c.matrix or c.plain for c in group.columns]
     named_after_base = len(matrix) > 1 and all(c.base == group.name for c in group.columns)
-    return [safe_text(label) for label in (matrix if named_after_base and len(set(matrix)) == len(matrix) else plain)]
+    told = matrix if named_after_base and len(set(matrix)) == len(matrix) else plain
+    return tuple(short_labels([safe_text(label) for label in told], LONGEST_LABEL, TALLEST_LABEL))
 
 
 # ── Rows ─────────────────────────────────────────────────────────────────────────────────────────────────────────────

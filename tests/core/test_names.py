@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hud.core.names import ColumnName, display_names, natural_key, short_label, short_labels
+from hud.synthetic.columns import make_columns
 
 texts = st.text("abc (),12/", max_size=12)
 columns = st.lists(
@@ -85,7 +86,53 @@ def test_labels_that_stay_too_long_keep_their_end_where_the_shard_is() -> None:
     assert [label[-1] for label in labels] == ["1", "2", "1", "2"]
 
 
-@given(st.lists(st.text("ab (),1", max_size=40), unique=True), st.integers(8, 30))
-def test_no_label_is_longer_than_asked_for(names: list[str], limit: int) -> None:
-    labels = short_labels(names, limit)
-    assert len(labels) == len(names) and all(len(label) <= limit for label in labels)
+PLATFORMS = [
+    f"linux-{kind}-py3.{minor}-{cc}" for kind in ("jammy", "aarch64") for minor in (9, 14) for cc in ("gcc", "xlc")
+]
+
+
+def test_shards_of_many_platforms_say_platform_configuration_and_shard() -> None:
+    names = [
+        f"{platform} / test ({configuration}, {shard}, {total}, {'big' if 'arm' in platform else 'small'}.runner)"
+        for platform in PLATFORMS
+        for configuration, total in (("default", 3), ("single-core", 2))
+        for shard in range(1, total + 1)
+    ]
+    labels = short_labels(names, 24, 42)
+    assert labels[0] == "jammy py3.9 gcc default 1", "neither what all share nor what the rest implies"
+    assert labels[-1] == "aarch64 py3.14 xlc single-core 2"
+    assert len(set(labels)) == len(names)
+
+
+def test_a_word_that_only_some_names_have_is_shown() -> None:
+    names = [f"linux-jammy-py3.{minor}-gcc11{tag} / build" for minor in (11, 12) for tag in ("", "-v2")]
+    assert short_labels(names, 24, 42) == ["py3.11", "py3.11 v2", "py3.12", "py3.12 v2"]
+
+
+def test_what_fits_in_no_height_loses_implied_words_first() -> None:
+    names = [f"linux-{'x' * 20}-{n} / b / test (c, {s}, 2)" for n in ("one", "two") for s in (1, 2)]
+    names += [f"macos-{'y' * 20}-{n} / b / test (c, {s}, 2)" for n in ("one", "two") for s in (1, 2)]
+    labels = short_labels(names, 20, 28)
+    assert labels[0] == f"{'x' * 20} one 1"
+    assert len(set(labels)) == len(names)
+
+
+def test_all_jobs_of_the_largest_invented_project_look_different() -> None:
+    by_workflow: dict[str, list[str]] = {}
+    for column in make_columns(1500):
+        by_workflow.setdefault(column.workflow.name, []).append(column.name)
+    for names in by_workflow.values():
+        labels = short_labels(names, 24, 42)
+        assert len(set(labels)) == len(names)
+        assert max(map(len, labels)) <= 42
+
+
+@given(st.lists(st.text("ab (),1", max_size=40), unique=True), st.integers(8, 30), st.integers(0, 20))
+def test_no_label_is_longer_than_asked_for(names: list[str], limit: int, more: int) -> None:
+    labels = short_labels(names, limit, limit + more)
+    assert len(labels) == len(names) and all(len(label) <= limit + more for label in labels)
+    assert all(
+        label == name
+        for label, name in zip(labels, names, strict=True)
+        if len(name) <= limit and labels.count(name) == 1
+    )

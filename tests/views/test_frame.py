@@ -55,6 +55,12 @@ def test_the_pages_of_last_resort_need_no_database(page: str, django_assert_num_
         assert "<h1>" in render_to_string(page)
 
 
+def test_browsers_find_the_icon_where_they_look_by_themselves(client: Client) -> None:
+    answer = client.get("/favicon.ico")
+    assert (answer.status_code, answer["Location"]) == (302, "/static/icon.svg")
+    assert answer["Cache-Control"] == "public, max-age=86400"
+
+
 def test_the_page_for_forbidden_things_says_what_to_do(rf: object) -> None:
     from django.contrib.auth.models import AnonymousUser
     from django.core.exceptions import PermissionDenied
