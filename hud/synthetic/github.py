@@ -91,8 +91,6 @@ def workflow_run(
     updated_s: int,
     started_by: Person,
 ) -> Json:
-    url = f"{repo['url']}/actions/runs/{number}"
-    author = head["commit"]["author"]
     return {
         "id": number,
         "name": name,
@@ -108,8 +106,7 @@ def workflow_run(
         "workflow_id": workflow_id,
         "check_suite_id": number,
         "check_suite_node_id": f"CS_{number:x}",
-        "url": url,
-        "html_url": f"{repo['html_url']}/actions/runs/{number}",
+        **_run_addresses(repo, number, attempt, workflow_id),
         "pull_requests": [],
         "created_at": iso(created_s),
         "updated_at": iso(updated_s),
@@ -118,6 +115,17 @@ def workflow_run(
         "referenced_workflows": [],
         "run_started_at": iso(started_s),
         "triggering_actor": account(started_by) or head["committer"],
+        "head_commit": _head_commit(head),
+        "repository": repo,
+        "head_repository": repo,
+    }
+
+
+def _run_addresses(repo: Json, number: int, attempt: int, workflow_id: int) -> Json:
+    url = f"{repo['url']}/actions/runs/{number}"
+    return {
+        "url": url,
+        "html_url": f"{repo['html_url']}/actions/runs/{number}",
         "jobs_url": f"{url}/jobs",
         "logs_url": f"{url}/logs",
         "check_suite_url": f"{repo['url']}/check-suites/{number}",
@@ -126,16 +134,18 @@ def workflow_run(
         "rerun_url": f"{url}/rerun",
         "previous_attempt_url": f"{url}/attempts/{attempt - 1}" if attempt > 1 else None,
         "workflow_url": f"{repo['url']}/actions/workflows/{workflow_id}",
-        "head_commit": {
-            "id": head["sha"],
-            "tree_id": head["commit"]["tree"]["sha"],
-            "message": head["commit"]["message"],
-            "timestamp": author["date"],
-            "author": {"name": author["name"], "email": author["email"]},
-            "committer": {"name": MERGER.name, "email": "noreply@example.invalid"},
-        },
-        "repository": repo,
-        "head_repository": repo,
+    }
+
+
+def _head_commit(head: Json) -> Json:
+    author = head["commit"]["author"]
+    return {
+        "id": head["sha"],
+        "tree_id": head["commit"]["tree"]["sha"],
+        "message": head["commit"]["message"],
+        "timestamp": author["date"],
+        "author": {"name": author["name"], "email": author["email"]},
+        "committer": {"name": MERGER.name, "email": "noreply@example.invalid"},
     }
 
 
