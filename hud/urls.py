@@ -10,8 +10,8 @@ from django.urls.converters import IntConverter
 
 from hud.api.hud_shape import hud
 from hud.api.v1 import api
-from hud.views import alerts as alert_pages
 from hud.views import (
+    alert_rules,
     author_mail,
     blocking,
     card,
@@ -26,6 +26,7 @@ from hud.views import (
     silences_editor,
     why,
 )
+from hud.views import alerts as alert_pages
 from hud.views import notices as notice_pages
 from hud.views import silences as silence_pages
 from hud.views import subscriptions as subscription_pages
@@ -107,6 +108,14 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("manage/notices/<int:notice_id>/end", notice_pages.end, name="notice-end"),
     path("manage/targets", manage_targets.targets, name="targets"),
     path("manage/targets/test", manage_targets.test, name="target-test"),
+    # ── Alert rules ──────────────────────────────────────────────────────────────────────────────────────────────────
+    path("manage/alert-rules", alert_rules.home, name="alert-rules"),
+    path("manage/alert-rules/<owner>/<name>", alert_rules.rules, name="alert-rules-of"),
+    path("manage/alert-rules/<owner>/<name>/new", alert_rules.new, name="alert-rule-new"),
+    path("manage/alert-rules/<owner>/<name>/<int:rule_id>", alert_rules.rule, name="alert-rule"),
+    path("manage/alert-rules/<owner>/<name>/<int:rule_id>/edit", alert_rules.edit, name="alert-rule-edit"),
+    path("manage/alert-rules/<owner>/<name>/<int:rule_id>/switch", alert_rules.switch, name="alert-rule-switch"),
+    path("manage/alert-rules/<owner>/<name>/<int:rule_id>/undo", alert_rules.undo, name="alert-rule-undo"),
     # ── Classifier rules ─────────────────────────────────────────────────────────────────────────────────────────────
     path("rules", rules.rules, name="rules"),
     path("rules/new", rule_editor.new, name="rule-new"),

@@ -95,14 +95,16 @@ def list_alerts(
     priority: str = "",
     team: str = "",
     rule: str = "",
+    text: str = "",
     before: int | None = Query(None, ge=1),
     limit: int = Query(50, ge=1, le=MOST_PER_PAGE),
 ) -> dict[str, Any]:
-    """`repository` is owner/name, `rule` a name or a number, `next` the address of the next page.
+    """`repository` is owner/name, `rule` a name or a number, `text` is looked for in titles, failure lines and jobs,
+    `next` is the address of the next page.
 
     `state=pending` also tells what is red for fewer commits than its rule needs.
     """
-    wanted = AlertFilter(repository, branch, state, priority, team, rule, before, limit)
+    wanted = AlertFilter(repository, branch, state, priority, team, rule, text, before, limit)
     items, following = alerts_like(wanted)
     waiting = pending_like(wanted) if state == Alert.State.PENDING and before is None else []
     address = None

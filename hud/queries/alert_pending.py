@@ -100,7 +100,9 @@ def pending_like(wanted: AlertFilter) -> list[PendingAlert]:
         rules = rules.filter(pk=int(wanted.rule)) if is_number else rules.filter(name=storable(wanted.rule))
     exact = {"spec__priority": wanted.priority, "spec__team": wanted.team}
     rules = rules.filter(**{name: storable(value) for name, value in exact.items() if value})
-    return pending_alerts(branches, list(rules))[: wanted.limit]
+    found = pending_alerts(branches, list(rules))
+    text = wanted.text.lower()
+    return [p for p in found if text in " ".join((p.title, p.line, *p.jobs)).lower()][: wanted.limit]
 
 
 def _of_branch(branch: Branch, rules: Sequence[AlertRule]) -> list[PendingAlert]:

@@ -6,10 +6,11 @@ from typing import Any
 from django.contrib.auth.base_user import AbstractBaseUser
 from django.contrib.auth.models import AnonymousUser
 from django.db import transaction
+from django.db.models import Q
 
-from hud.core.alerts.rules import DEFAULT_RULES, RuleSpec, read_rule
+from hud.core.alerts.rules import DEFAULT_RULES, RuleSpec, read_rule, spec_of
 from hud.core.text import storable
-from hud.models import AlertRule, AlertRuleVersion, Branch, Repository
+from hud.models import AlertRule, AlertRuleVersion, Branch, Repository, Target
 from hud.services.audit import record
 from hud.services.locks import lock_repository
 
@@ -63,9 +64,11 @@ def save_rule(
     who: AbstractBaseUser | AnonymousUser | None,
     rule_id: int | None = None,
     version: int = 0,
+    action: str = "alert_rule.changed",
 ) -> AlertRule:
     """Make a rule, or change one of which the caller saw `version`. The caller has it evaluated, in its transaction.
 
+    `action`: how the audit trail calls a change. One that changes nothing makes no version.
     Raises RuleRefused, RuleConflict, or AlertRule.DoesNotExist.
     """
     lock_repository(repository)  # before any of its rules: ingest takes them in this order
@@ -75,6 +78,7 @@ def save_rule(
     others = AlertRule.objects.filter(repository=repository, name=read.name).exclude(pk=rule_id or 0)
     if others.exists():
         errors["name"] = f"{repository.full_name} has a rule of this name."
+    errors = _unknown_targets(repository, read.spec) | errors
     if errors:
         raise RuleRefused(errors)
     reason, enabled = str(typed.get("reason") or ""), bool(typed.get("enabled", True))
@@ -88,11 +92,24 @@ def save_rule(
     if rule.version != version:
         raise RuleConflict(f"Somebody changed this rule meanwhile: it is at version {rule.version}, not {version}.")
     before = _told(rule)
+    if (rule.name, spec_of(rule.spec), rule.enabled) == (read.name, read.spec, enabled):
+        return rule
     rule.name, rule.spec, rule.enabled, rule.version = read.name, read.spec.stored(), enabled, version + 1
     rule.save()
     _keep_version(rule, name, reason)
-    record(who, "alert_rule.changed", f"{repository.full_name}: {rule.name}", before=before, after=_told(rule))
+    record(who, action, f"{repository.full_name}: {rule.name}", before=before, after=_told(rule))
     return rule
+
+
+def _unknown_targets(repository: Repository, spec: RuleSpec) -> dict[str, str]:
+    known = {target.pk for target in targets_for(repository)}
+    wanted = {"targets": spec.targets, "escalate_to": spec.escalate_to}
+    return {name: "There is no such target any more." for name, ids in wanted.items() if not known.issuperset(ids)}
+
+
+def targets_for(repository: Repository) -> list[Target]:
+    """Return the targets that rules of the repository may name, by name."""
+    return list(Target.objects.filter(Q(repository=None) | Q(repository=repository)).order_by("name"))
 
 
 def _told(rule: AlertRule) -> dict[str, Any]:

@@ -1,6 +1,6 @@
 """What an alert rule says, read from a form or JSON and checked, with the reason beside each field."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass, field, fields
 from functools import lru_cache
 from typing import Any, cast
@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 import re2
 
 from hud.core.alerts.letters import letters_for
+from hud.core.text import storable
 
 BROKEN_STREAK, MASS_FAILURE, STALE, QUEUE_TIME = "broken_streak", "mass_failure", "stale", "queue_time"
 KINDS = (BROKEN_STREAK, MASS_FAILURE, STALE, QUEUE_TIME)
@@ -137,13 +138,12 @@ def read_rule(typed: Mapping[str, Any]) -> TypedRule:
 def _read(given: Any, default: Any) -> Any:
     if isinstance(default, tuple):
         items = given.splitlines() if isinstance(given, str) else list(given or ())
-        cleaned = [str(item).strip() for item in items]
-        return tuple(dict.fromkeys(cleaned[:MOST_PATTERNS])) if all(cleaned) else tuple(filter(None, cleaned))
+        return tuple(dict.fromkeys(filter(None, (storable(str(item)).strip() for item in items))))
     if isinstance(default, int):
         if isinstance(given, bool):
             raise TypeError
         return int(given or 0)
-    return str(given or "").strip()
+    return storable(str(given or "")).strip()
 
 
 def _wrong(spec: RuleSpec) -> dict[str, str]:
@@ -194,7 +194,9 @@ def _is_web_address(text: str) -> bool:
     return parts.scheme in ("http", "https") and bool(parts.hostname) and text.isprintable() and " " not in text
 
 
-def _wrong_patterns(patterns: Iterable[str]) -> dict[str, str]:
+def _wrong_patterns(patterns: Collection[str]) -> dict[str, str]:
+    if len(patterns) > MOST_PATTERNS:
+        return {"jobs": f"At most {MOST_PATTERNS} patterns are kept."}
     for pattern in patterns:
         if len(pattern) > LONGEST_PATTERN:
             return {"jobs": f"A pattern has more than {LONGEST_PATTERN} characters."}
