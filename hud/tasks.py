@@ -16,7 +16,6 @@ from hud.services import (
     logwork,
     poll,
     turns,
-    verdicts,
     waiting_results,
 )
 from hud.services.alert_clock import evaluate_by_clock
@@ -67,7 +66,7 @@ def classify_again(run_id: int) -> None:
 @shared_task(name="hud.tasks.judge")
 def judge() -> None:
     """Decide verdicts again where evidence changed."""
-    if judging.judge_due():
+    if judging.judge_due() or judging.review_step():
         judge.delay()
 
 
@@ -189,5 +188,5 @@ def follow_up(applied: Applied) -> None:
 
 def judge_soon() -> None:
     """Queue the decision of verdicts, if some wait for it."""
-    if verdicts.has_requests():
+    if judging.has_work():
         judge.delay()

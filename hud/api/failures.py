@@ -19,6 +19,8 @@ router = Router(tags=["failures"])
 
 
 class SeenOut(Schema):
+    """`verdict`: whose fault the run is, a person's word or the engine's; "" where nothing is said."""
+
     repository: str
     run: int
     job: str
@@ -29,6 +31,7 @@ class SeenOut(Schema):
     pull_number: int | None
     on_trunk: bool
     at: datetime | None
+    verdict: str
 
 
 class JobRunsOut(Schema):
@@ -136,4 +139,5 @@ def _seen(seen: SeenRun) -> dict[str, Any]:
         "pull_number": seen.pull_number,
         "on_trunk": seen.on_trunk,
         "at": seen.at,
+        "verdict": seen.verdict,
     }

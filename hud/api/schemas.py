@@ -20,7 +20,21 @@ class RepositoryOut(Schema):
     url: str
 
 
+class RunVerdictOut(Schema):
+    """Whose fault a run is: a person's word where `labelled_by` names one, else the engine's."""
+
+    verdict: str
+    reason: str
+    confidence: float | None
+    blocks_merge: bool
+    action: str
+    labelled_by: str
+
+
 class FailureOut(Schema):
+    """`verdict` is that of the run in which it was found, "" where there is none (yet)."""
+
+    verdict: str = ""
     rule: str
     category: str
     line_number: int
@@ -70,10 +84,14 @@ class GridOut(Schema):
 
 
 class JobOut(Schema):
+    """`state` and `verdict` of its newest cell among the newest 50 rows of the default branch, "" where it has none."""
+
     id: int
     name: str
     workflow: str
     url: str
+    state: str
+    verdict: str
 
 
 class StreakOut(Schema):
@@ -90,6 +108,10 @@ class StreakOut(Schema):
 
 
 class RunOut(Schema):
+    """`verdict` is "" and `judged` null where nothing is said of the run: it passed, or is not judged yet."""
+
+    verdict: str
+    judged: RunVerdictOut | None
     id: int
     job: str
     job_id: int

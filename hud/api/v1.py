@@ -21,12 +21,13 @@ from hud.core.bars import streak_marks
 from hud.core.cell import state_of
 from hud.core.gridview import MOST_PAGES, MOST_PER_PAGE, PER_PAGE, GridView
 from hud.core.jobfilter import BadPatternError, JobFilter
-from hud.models import Branch, Failure, Repository, Run
+from hud.models import Branch, Repository, Run
 from hud.queries import api as queries
 from hud.queries.cells import CellDetail, cells_of_rows
 from hud.queries.commit import commits_like
 from hud.queries.grid import GridPage, GridRow, grid_page, repository_jobs
 from hud.queries.places import branch_at, branch_names, repository_at, repository_once_at
+from hud.queries.run_verdict import RunVerdict, newest_looks, verdicts_of_runs
 from hud.queries.status import trunk_status
 
 api = NinjaAPI(title="HUD", version="1", docs_url=None, openapi_url="/openapi.json", urls_namespace="api-1")
@@ -247,14 +248,17 @@ def commit(request: HttpRequest, owner: str, name: str, sha: str) -> dict[str, A
 @api.get(_REPOSITORY + "/jobs", response={200: list[schemas.JobOut], **_MISSING}, summary="All jobs")
 def jobs(request: HttpRequest, owner: str, name: str) -> list[dict[str, Any]]:
     repository = _repository(owner, name)
+    looks = newest_looks(repository)
     return [
         {
             "id": job.job_id,
             "name": job.display,
+            "state": looks.get(column, ("", ""))[0],
+            "verdict": looks.get(column, ("", ""))[1],
             "workflow": job.name.workflow,
             "url": request.build_absolute_uri(reverse("job", args=[repository.owner, repository.name, job.job_id])),
         }
-        for _, job in sorted(repository_jobs(repository.id).items())
+        for column, job in sorted(repository_jobs(repository.id).items())
     ]
 
 
@@ -269,8 +273,19 @@ def run(request: HttpRequest, owner: str, name: str, run_id: int) -> dict[str, A
     response={200: list[schemas.FailureOut], **_MISSING},
     summary="What the classifier found in a run's log, primary first",
 )
-def failures(request: HttpRequest, owner: str, name: str, run_id: int) -> list[Failure]:
-    return list(_run(owner, name, run_id).failures.all())
+def failures(request: HttpRequest, owner: str, name: str, run_id: int) -> list[dict[str, Any]]:
+    found = _run(owner, name, run_id)
+    return _failures_out(found, verdicts_of_runs([found.pk]).get(found.pk))
+
+
+_FAILURE = (
+    "rule", "category", "line_number", "line", "captures", "tests", "context", "signature", "generic", "step", "source",
+)  # fmt: skip
+
+
+def _failures_out(run: Run, judged: RunVerdict | None) -> list[dict[str, Any]]:
+    label = judged.label if judged else ""
+    return [{"verdict": label} | {name: getattr(row, name) for name in _FAILURE} for row in run.failures.all()]
 
 
 def _run(owner: str, name: str, run_id: int) -> Run:
@@ -281,9 +296,23 @@ def _run(owner: str, name: str, run_id: int) -> Run:
     return found
 
 
+def _judged_out(judged: RunVerdict) -> dict[str, Any]:
+    return {
+        "verdict": judged.label,
+        "reason": judged.reason,
+        "confidence": judged.confidence,
+        "blocks_merge": judged.blocks_merge,
+        "action": judged.action,
+        "labelled_by": judged.labelled_by,
+    }
+
+
 def _run_out(run: Run) -> dict[str, Any]:
     state, detail = state_of(run.status, run.told_conclusion or run.conclusion or None)
+    judged = verdicts_of_runs([run.pk]).get(run.pk)
     return {
+        "verdict": judged.label if judged else "",
+        "judged": _judged_out(judged) if judged else None,
         "id": run.external_id,
         "job": run.name,
         "job_id": run.job_id,
@@ -301,5 +330,5 @@ def _run_out(run: Run) -> dict[str, Any]:
         "runner_name": run.runner_name,
         "html_url": run.html_url,
         "log_status": run.log.status if hasattr(run, "log") else "",
-        "failures": list(run.failures.all()),
+        "failures": _failures_out(run, judged),
     }

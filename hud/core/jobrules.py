@@ -112,7 +112,8 @@ def check(topic: str, lines: Sequence[Line], names: Sequence[str]) -> list[Check
     for line in lines:
         error = error_of(topic, line)
         hits = tuple(first_values([line], left)) if not error and topic != FLAKY else ()
-        left = [name for name in left if name not in set(hits)]
+        if topic != LABELS:  # of labels every line counts by itself
+            left = [name for name in left if name not in set(hits)]
         checked.append(Checked(line, error, hits))
     return checked
 

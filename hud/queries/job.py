@@ -237,8 +237,8 @@ def _streaks(branch: Branch, rows: Sequence[Streak]) -> tuple[JobStreak, ...]:
 def _counts(branch: Branch, job: Job) -> Counts:
     newest = BranchCommit.objects.filter(branch=branch).order_by("-position").values("commit_id")[:COUNTED_ROWS]
     found = Cell.objects.filter(job=job, commit_id__in=newest).aggregate(
-        passed=Count("pk", filter=Q(state=State.SUCCESS.value, flaky=False)),
-        flaky=Count("pk", filter=Q(state=State.SUCCESS.value, flaky=True)),
+        passed=Count("pk", filter=Q(state=State.SUCCESS.value) & ~Q(verdict="flaky")),
+        flaky=Count("pk", filter=Q(state=State.SUCCESS.value, verdict="flaky")),
         failed=Count("pk", filter=Q(state__in=_RED)),
         total=Count("pk"),
     )

@@ -17,6 +17,7 @@ from django.utils import timezone
 from hud.core.failurefilter import FailureFilter
 from hud.core.spark import Spark, day_spark
 from hud.models import Branch, BranchCommit, Failure, Job, Repository, Run
+from hud.queries.run_verdict import RunVerdict, verdicts_of_runs
 
 PER_PAGE = 20
 MOST_HITS = 5000
@@ -52,6 +53,7 @@ class SeenRun:
     pull_number: int | None
     on_trunk: bool
     at: datetime | None
+    verdict: str = ""
 
     @property
     def log_place(self) -> str:
@@ -233,10 +235,11 @@ def _telling_ids(hits: _Hits) -> list[int]:
 class _Details:
     failures: dict[int, Failure]
     jobs: dict[int, tuple[str, str]]  # by id: repository, name
+    verdicts: dict[int, RunVerdict]  # by row id of the run
 
 
 def _details(failure_ids: list[int], job_ids: list[int]) -> _Details:
-    """Return the failures to show with their runs, and the names of jobs. Two statements."""
+    """Return the failures to show with their runs and their verdicts, and the names of jobs. Three statements."""
     rows = (
         Failure.objects.filter(pk__in=failure_ids)
         .select_related("run__commit", "run__repository")
@@ -248,7 +251,9 @@ def _details(failure_ids: list[int], job_ids: list[int]) -> _Details:
         .select_related("repository")
         .only("name", "repository__owner", "repository__name")
     )
-    return _Details({row.pk: row for row in rows}, {job.pk: (job.repository.full_name, job.name) for job in jobs})
+    failures: dict[int, Failure] = {row.pk: row for row in rows}
+    names: dict[int, tuple[str, str]] = {job.pk: (job.repository.full_name, job.name) for job in jobs}
+    return _Details(failures, names, verdicts_of_runs({row.run_id for row in failures.values()}))
 
 
 def _group(signature: str, hits: _Hits, details: _Details, since: datetime | None, until: datetime) -> FailureGroup:
@@ -293,4 +298,5 @@ def _seen(row: Failure, details: _Details) -> SeenRun:
         pull_number=commit.pull_number,
         on_trunk=bool(getattr(row, "on_trunk", False)),
         at=run.completed_at,
+        verdict=details.verdicts[run.pk].label if run.pk in details.verdicts else "",
     )

@@ -1,16 +1,17 @@
-"""Writes the lists that a repository keeps about its jobs: kinds, unstable and blocking jobs, flaky tests."""
+"""Writes the lists that a repository keeps about its jobs: kinds, unstable and blocking jobs, flaky tests, labels."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from django.contrib.auth.base_user import AbstractBaseUser
 from django.contrib.auth.models import AnonymousUser
 from django.db import transaction
+from django.db.models import Q, QuerySet
 
 from hud.core.cell import FAILING
-from hud.core.jobrules import BLOCKING, FLAKY, JobLists, Line, fingerprint
-from hud.models import BranchCommit, Cell, JobRule, Repository
+from hud.core.jobrules import BLOCKING, FLAKY, LABELS, JobLists, Line, fingerprint
+from hud.models import Branch, BranchCommit, Cell, JobRule, Repository, TrunkReview
 from hud.queries.grid import repository_jobs
 from hud.queries.jobrules import job_lists
 from hud.services.audit import record
@@ -24,7 +25,8 @@ from hud.services.verdicts import ask_all
 Person = AbstractBaseUser | AnonymousUser
 
 JUDGED_AGAIN_ROWS = 200
-"""Newest rows of each branch whose cells are judged again by changed lists; older ones keep what they were told."""
+"""Newest rows of each branch whose cells are judged again by changed lists at once; older ones follow in the background
+(hud.services.judging), so many at a step."""
 
 
 class StaleLines(Exception):
@@ -54,7 +56,7 @@ def save_job_list(*, who: Person, repository: Repository, topic: str, lines: Seq
         want_evaluation_of(repository, "the list of blocking jobs changed")
     else:
         ask_all(repository)
-    if topic not in (BLOCKING, FLAKY):
+    if topic not in (BLOCKING, FLAKY, LABELS):
         _judge_trunk_again(repository, before, job_lists(repository.pk))
     tell_open_pages(repository)
     return True
@@ -74,11 +76,25 @@ def _judge_trunk_again(repository: Repository, before: JobLists, after: JobLists
         for job_id, name in names.items()
         if (name in was) != (name in now) or old.kind_of(name) != new.kind_of(name)
     ]
+    if not changed:
+        return
     batch = Batch(repository)
     for branch in repository.branches.filter(tracked=True):
-        newest = BranchCommit.objects.filter(branch=branch).order_by("-position").values("commit_id")
-        cells = Cell.objects.filter(
-            commit_id__in=newest[:JUDGED_AGAIN_ROWS], job_id__in=changed, state__in=[state.value for state in FAILING]
-        )
-        batch.dirty_streaks |= set(cells.values_list("commit_id", "job_id"))
+        rows = list(newest_rows(branch).values_list("commit_id", "position")[:JUDGED_AGAIN_ROWS])
+        batch.dirty_cells |= told_cells([commit_id for commit_id, _ in rows], changed)
+        if len(rows) == JUDGED_AGAIN_ROWS:
+            TrunkReview.objects.create(branch=branch, below=rows[-1][1], job_ids=changed)
     settle(batch)
+
+
+def newest_rows(branch: Branch) -> QuerySet[BranchCommit]:
+    """Return the rows of the branch, newest first."""
+    return BranchCommit.objects.filter(branch=branch).order_by("-position")
+
+
+def told_cells(commit_ids: Collection[int], job_ids: Collection[int]) -> set[tuple[int, int]]:
+    """Return the cells (commit id, job id) of these commits and jobs about which lists have a say: red ones, and those
+    that healed."""
+    states = [state.value for state in FAILING]
+    cells = Cell.objects.filter(Q(state__in=states) | Q(flaky=True), commit_id__in=commit_ids, job_id__in=job_ids)
+    return set(cells.values_list("commit_id", "job_id"))

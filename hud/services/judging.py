@@ -7,8 +7,9 @@ from contextlib import suppress
 
 from django.db import DatabaseError, InterfaceError, connection, transaction
 
-from hud.models import BranchCommit, JudgeRequest, Repository
+from hud.models import Branch, BranchCommit, JudgeRequest, Repository, TrunkReview
 from hud.services.batch import Batch
+from hud.services.blocking import JUDGED_AGAIN_ROWS, newest_rows, told_cells
 from hud.services.ingest import settle
 from hud.services.locks import lock_repository
 from hud.services.verdicts import commits_touched_by, has_own_verdicts, judge
@@ -57,6 +58,36 @@ def judge_trunk(repository: Repository, cells: Collection[tuple[int, int]]) -> N
     batch = Batch(repository)
     batch.dirty_streaks.update(cell for cell in cells if cell[0] in on_trunk)
     settle(batch, with_neighbours=False)
+
+
+# ── Older rows ───────────────────────────────────────────────────────────────────────────────────────────────────────
+def has_work() -> bool:
+    """Tell whether some verdict is to be decided, or some older rows are to be judged again."""
+    return JudgeRequest.objects.exists() or TrunkReview.objects.exists()
+
+
+def review_step() -> bool:
+    """Judge the next older rows again that a changed list concerns. Returns whether more are left.
+
+    A step ends in one transaction with the note of how far it came: after a crash the next goes on from there.
+    """
+    with transaction.atomic():
+        review = TrunkReview.objects.select_for_update(skip_locked=True).order_by("pk").first()
+        if review is None:
+            return False
+        branch = Branch.objects.select_related("repository").get(pk=review.branch_id)
+        lock_repository(branch.repository)
+        rows = newest_rows(branch).filter(position__lt=review.below)
+        found = list(rows.values_list("commit_id", "position")[:JUDGED_AGAIN_ROWS])
+        batch = Batch(branch.repository)
+        batch.dirty_cells |= told_cells([commit_id for commit_id, _ in found], review.job_ids)
+        settle(batch, with_neighbours=False)
+        if len(found) < JUDGED_AGAIN_ROWS:
+            review.delete()
+        else:
+            review.below = found[-1][1]
+            review.save(update_fields=["below"])
+    return TrunkReview.objects.exists()
 
 
 def _begin(repository_id: int) -> bool:

@@ -15,6 +15,7 @@ from hud.core.jobrules import (
     BLOCKING,
     FLAKY,
     KINDS,
+    LABELS,
     MOST_LINES,
     UNSTABLE,
     VALUES,
@@ -27,15 +28,15 @@ from hud.core.jobrules import (
 )
 from hud.models import Repository
 from hud.queries.grid import repository_jobs
-from hud.queries.jobrules import job_lists
+from hud.queries.jobrules import job_lists, rows_under_review
 from hud.queries.places import repository_at, repository_once_at
-from hud.services.blocking import StaleLines, save_job_list
+from hud.services.blocking import JUDGED_AGAIN_ROWS, StaleLines, save_job_list
 from hud.views.access import admins_only
 from hud.views.errors import Missing, Nearby
 
 PAGE = "Jobs that block"
 PURPOSE = "Admins say here which jobs must pass, which are unstable, and which are builds, lint or tests."
-_ORDER = (BLOCKING, UNSTABLE, KINDS, FLAKY)
+_ORDER = (BLOCKING, UNSTABLE, KINDS, FLAKY, LABELS)
 _ABOUT = {
     BLOCKING: (
         "Blocking jobs",
@@ -50,6 +51,13 @@ _ABOUT = {
         "What a job is, before HUD's own patterns are asked. Only tests can be flaky; what no pattern finds is a test.",
     ),
     FLAKY: ("Tests known to be flaky", "Whole test ids as the failure shows them, one a line."),
+    LABELS: (
+        "Labels that switch jobs off",
+        (
+            "label = pattern: on a pull request with this label, jobs that the pattern finds block nothing. A label may"
+            " have several lines. Trunk has no labels: there nothing is switched off."
+        ),
+    ),
 }
 
 
@@ -130,6 +138,8 @@ def _page(request: HttpRequest, repository: Repository, typed: Form | None = Non
         "forms": forms,
         "typed": typed,
         "path": _path(repository),
+        "under_review": rows_under_review(repository.pk),
+        "at_once": JUDGED_AGAIN_ROWS,
         "jobs": sorted(job.name.full for job in repository_jobs(repository.pk).values()),
     }
     return render(request, "hud/blocking.html", context, status=status)

@@ -84,6 +84,29 @@ def test_commits_jobs_runs_and_failures_are_told(client: Client, kestrel: Reposi
     assert (failure["category"], failure["tests"]) == ("test", ["tests/test_io.py::test_seek"])
 
 
+def test_the_verdict_stands_wherever_a_red_run_is_told(client: Client, kestrel: Repository) -> None:
+    """The same word in grid, commit, job, run, its failures and the failure search."""
+    run = _get(client, f"{BASE}/runs/11")
+    red = next(cell for cell in _get(client, f"{BASE}/commits/{run['commit']}")["cells"] if cell["run"] == 11)
+    rows = {row["sha"]: row for row in _get(client, f"{BASE}/branches/main/grid")["rows"]}
+    in_grid = next(cell for cell in rows[run["commit"]]["cells"] if cell["run"] == 11)
+    assert run["verdict"] == run["judged"]["verdict"] == red["verdict"] == in_grid["verdict"] == "regression"
+    assert (run["judged"]["blocks_merge"], run["judged"]["action"]) == (True, "fix")
+    assert {failure["verdict"] for failure in run["failures"]} == {"regression"}
+    assert {failure["verdict"] for failure in _get(client, f"{BASE}/runs/11/failures")} == {"regression"}
+    seen = [one for item in _get(client, "/api/v1/failures")["items"] for one in item["newest"]]
+    assert {one["verdict"] for one in seen if one["run"] == 11} == {"regression"}
+    jobs = {job["name"]: (job["state"], job["verdict"]) for job in _get(client, f"{BASE}/jobs")}
+    assert jobs["unit"][0] == "pending" and jobs["flaky"] == ("success", "flaky")
+
+
+def test_a_run_that_passed_has_no_verdict(client: Client, kestrel: Repository) -> None:
+    cells = _get(client, f"{BASE}/commits/{sha('c1')}")["cells"]
+    green = next(cell["run"] for cell in cells if cell["state"] == "success" and cell["run"])
+    run = _get(client, f"{BASE}/runs/{green}")
+    assert (run["verdict"], run["judged"]) == ("", None)
+
+
 def test_streaks_status_and_viable_agree(client: Client, kestrel: Repository) -> None:
     (streak,) = _get(client, f"{BASE}/branches/main/streaks?open=1")
     assert (streak["job"], streak["length"], streak["is_open"]) == ("unit", 2, True)

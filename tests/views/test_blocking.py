@@ -7,10 +7,11 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from hud.core.jobrules import BLOCKING, KINDS, UNSTABLE, Line, fingerprint
-from hud.models import AuditEntry, Cell, JobRule
+from hud.core.jobrules import BLOCKING, KINDS, LABELS, UNSTABLE, Line, fingerprint
+from hud.models import AuditEntry, Cell, JobRule, PullRequest, TrunkReview, Verdict
+from hud.services import blocking, judging
 from tests.factories import Trunk, note_change
-from tests.services.verdict_world import breaks, fails, green_trunk, judge_all, open_pull
+from tests.services.verdict_world import breaks, fails, green_trunk, judge_all, open_pull, passes
 from tests.views.people import signed_in
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("now")]
@@ -121,3 +122,96 @@ def test_nobody_overwrites_what_another_saved(admin: Client, trunk: Trunk) -> No
     assert "somebody else has changed this list" in page
     assert "must pass = build" in page
     assert JobRule.objects.get().pattern == "unit"
+
+
+def test_a_build_that_failed_and_passed_is_marked_but_never_called_flaky(client: Client, trunk: Trunk) -> None:
+    newest = trunk.commits[-1]
+    for job in (0, 1):
+        breaks(newest, trunk, job)
+        passes(newest, trunk, job)
+    unit, build = (Cell.objects.get(commit=newest, job=trunk.jobs[job]) for job in (0, 1))
+    assert (unit.flaky, unit.verdict) == (True, "flaky")
+    assert (build.flaky, build.verdict) == (True, "")
+    assert "a build failure is never called flaky" in build.verdict_reason
+    note_change(trunk)
+    row = client.get(trunk.path).content.decode().split(f'data-sha="{newest.sha}"')[1].split("data-sha=")[0]
+    assert row.count('data-verdict="flaky"') == 1
+    shown = client.get(f"/api/v1/repositories/brindle/kestrel/commits/{newest.sha}").json()
+    told = {cell["job"]: (cell["state"], cell["flaky"], cell["verdict"]) for cell in shown["cells"]}
+    assert told["unit (1)"] == ("success", True, "flaky")
+    assert told["build"] == ("success", True, "")
+
+
+def test_a_job_that_is_declared_a_test_may_be_flaky_then(admin: Client, trunk: Trunk) -> None:
+    newest = trunk.commits[-1]
+    breaks(newest, trunk, 1)
+    passes(newest, trunk, 1)
+    save(admin, KINDS, "test = build")
+    assert Cell.objects.get(commit=newest, job=trunk.jobs[1]).verdict == "flaky"
+
+
+# ── Labels ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+def test_a_label_switches_jobs_off_for_its_pull_request_alone(admin: Client, trunk: Trunk) -> None:
+    worn = fails(open_pull(trunk, 7, "dora"), trunk)
+    bare = fails(open_pull(trunk, 8, "emil"), trunk, line="FAILED test_io.py::test_other - no")
+    PullRequest.objects.filter(number=7).update(labels=["Skip-Units"])
+    assert save(admin, LABELS, "skip-units = unit\nother = build").status_code == 302
+    judge_all()
+    assert Verdict.objects.get(run=worn).label == "unstable"
+    assert "label on this change" in Verdict.objects.get(run=worn).reason
+    assert Verdict.objects.get(run=bare).label == "regression"
+
+
+def test_trunk_wears_no_labels(admin: Client, trunk: Trunk) -> None:
+    breaks(trunk.commits[-1], trunk)
+    save(admin, LABELS, "skip-units = unit")
+    judge_all()
+    assert Cell.objects.get(commit=trunk.commits[-1], job=trunk.jobs[0]).verdict == "regression"
+
+
+def test_a_line_without_a_label_is_refused(admin: Client, trunk: Trunk) -> None:
+    answer = save(admin, LABELS, "= unit")
+    assert answer.status_code == 422 and b"Write a label" in answer.content
+
+
+# ── Older rows ───────────────────────────────────────────────────────────────────────────────────────────────────────
+def test_older_rows_follow_in_steps_and_the_page_says_so(
+    admin: Client, trunk: Trunk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module in (blocking, judging):
+        monkeypatch.setattr(module, "JUDGED_AGAIN_ROWS", 1)
+    for commit in trunk.commits:
+        breaks(commit, trunk)
+
+    def verdicts() -> list[str]:
+        cells = Cell.objects.filter(job=trunk.jobs[0]).order_by("commit__committed_at")
+        return [cell.verdict for cell in cells]
+
+    assert "unstable" not in verdicts()
+    breaks(trunk.commits[0], trunk, 1)
+    save(admin, KINDS, "test = build")
+    assert TrunkReview.objects.get().below == 3
+    page = admin.get(PAGE).content.decode()
+    assert "3 older rows of trunk are still to be judged again" in page
+    assert "the newest 200 rows of each branch at once" in page
+    assert judging.review_step()
+    assert TrunkReview.objects.get().below == 2
+    while judging.review_step():
+        pass
+    assert not TrunkReview.objects.exists()
+    assert "still to be judged" not in admin.get(PAGE).content.decode()
+
+
+def test_an_old_healed_build_is_judged_by_the_new_list_at_last(
+    admin: Client, trunk: Trunk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module in (blocking, judging):
+        monkeypatch.setattr(module, "JUDGED_AGAIN_ROWS", 1)
+    oldest = trunk.commits[0]
+    breaks(oldest, trunk, 1)
+    passes(oldest, trunk, 1)
+    save(admin, KINDS, "test = build")
+    assert Cell.objects.get(commit=oldest, job=trunk.jobs[1]).verdict == ""
+    while judging.review_step():
+        pass
+    assert Cell.objects.get(commit=oldest, job=trunk.jobs[1]).verdict == "flaky"
