@@ -272,6 +272,22 @@ GITHUB_API_URL = _env.web_address(
     "GITHUB_API_URL", "https://api.github.com", "GitHub's REST API, or your GitHub Enterprise's"
 )
 GITHUB_TOKEN = _env.text("GITHUB_TOKEN", "", "token for the REST API; without one GitHub allows 60 requests an hour")
+GITHUB_APP_ID = _env.text("GITHUB_APP_ID", "", "number or client ID of a GitHub App, which check runs are written as")
+GITHUB_APP_PRIVATE_KEY = _env.text(
+    "GITHUB_APP_PRIVATE_KEY",
+    "",
+    "private key of that App: PEM text (\\n for line ends is fine), or the path of its file",
+)
+if GITHUB_APP_PRIVATE_KEY and not GITHUB_APP_PRIVATE_KEY.startswith("-----BEGIN"):
+    try:
+        GITHUB_APP_PRIVATE_KEY = Path(GITHUB_APP_PRIVATE_KEY).read_text()
+    except OSError as error:
+        raise ImproperlyConfigured(
+            f"GITHUB_APP_PRIVATE_KEY names a file that cannot be read: {error.strerror}"
+        ) from None
+GITHUB_APP_PRIVATE_KEY = GITHUB_APP_PRIVATE_KEY.replace("\\n", "\n")
+if bool(GITHUB_APP_ID) != bool(GITHUB_APP_PRIVATE_KEY):
+    raise ImproperlyConfigured("GITHUB_APP_ID and GITHUB_APP_PRIVATE_KEY belong together: set both or none")
 GITHUB_WEBHOOK_SECRET = _env.text(
     "GITHUB_WEBHOOK_SECRET",
     "",
@@ -462,6 +478,7 @@ LOGGING = {
                 SECRET_KEY,
                 GITHUB_WEBHOOK_SECRET,
                 GITHUB_TOKEN,
+                GITHUB_APP_PRIVATE_KEY,
                 ADMIN_PASSWORD,
                 str(DATABASES["default"].get("PASSWORD", "")),
                 unquote(urlsplit(SMTP_URL).password or ""),

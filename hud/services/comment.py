@@ -6,6 +6,8 @@ There is one comment: it is found by its marker and its author, and edited only 
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
@@ -19,6 +21,7 @@ from django.db.models import Q
 from django.utils import timezone
 
 from hud.clients.github import GitHubClient
+from hud.clients.github.app import BadKey
 from hud.clients.github.errors import GitHubError, NotFound
 from hud.core.pullreport import MARKER, Report, ReportJob, check_run_of, comment_of, digest
 from hud.core.text import storable
@@ -26,6 +29,7 @@ from hud.models import PostedReport, PullRequest, Reporting, Repository
 from hud.queries.gate import gate_facts
 from hud.queries.pull import PullJob, PullPage, PullState, pull_page
 from hud.services.audit import record
+from hud.services.github_app import app_client, why_no_check_run
 
 logger = logging.getLogger(__name__)
 
@@ -113,8 +117,13 @@ def due_reports(limit: int = 50) -> list[int]:
     return list(PostedReport.objects.filter(rested, wanted=True).order_by("pk").values_list("pk", flat=True)[:limit])
 
 
-def write_report(*, report_id: int, client: GitHubClient) -> None:
+def write_report(
+    *, report_id: int, client: GitHubClient, app: Callable[[str], GitHubClient | None] = app_client
+) -> None:
     """Bring what GitHub shows of one pull request up to date. Never raises for what GitHub may answer: the row says it.
+
+    `app` gives the client of the GitHub App for a repository: it writes check runs, and comments too where there is no
+    other token.
 
     One at a time writes to a pull request, so that there are never two comments. Whoever judges does not wait for it:
     what changed meanwhile is seen at the end, and written next time.
@@ -126,9 +135,11 @@ def write_report(*, report_id: int, client: GitHubClient) -> None:
         row.tried_at, row.error = timezone.now(), ""
         again = False
         try:
-            _write(row, client)
-        except GitHubError as error:
-            again, row.error = error.transient, storable(str(error), 2000)
+            with _writers(row, client, app) as writers:
+                _write(row, writers)
+        except (GitHubError, BadKey) as error:
+            again = isinstance(error, GitHubError) and error.transient
+            row.error = storable(str(error), 2000)
             logger.warning("pull request %s#%d: %s", row.repository, row.pull_number, row.error)
         row.wanted = again
         row.save()
@@ -148,7 +159,8 @@ def _is_outdated(row: PostedReport) -> bool:
     if draft is None:
         return False
     stale_comment = wanted.comment and row.comment_id is not None and digest(draft.comment) != row.comment_digest
-    return stale_comment or (wanted.check_run and digest(draft.check_run) != row.check_digest)
+    may_check = wanted.check_run and not why_no_check_run()
+    return stale_comment or (may_check and digest(draft.check_run) != row.check_digest)
 
 
 def _draft(row: PostedReport) -> Draft | None:
@@ -158,16 +170,36 @@ def _draft(row: PostedReport) -> Draft | None:
     return draft_of(row.repository, page) if page is not None and is_open and not row.repository.synthetic else None
 
 
-def _write(row: PostedReport, client: GitHubClient) -> None:
+@dataclass(frozen=True, slots=True)
+class _Writers:
+    """Who writes. `checks`: the App, or None where check runs cannot be written."""
+
+    comments: GitHubClient
+    checks: GitHubClient | None
+
+
+@contextmanager
+def _writers(row: PostedReport, client: GitHubClient, app: Callable[[str], GitHubClient | None]) -> Iterator[_Writers]:
+    wanted = reporting_of(row.repository)
+    if wanted.check_run or (wanted.comment and not settings.GITHUB_TOKEN):
+        made = app(row.repository.full_name)
+        if made is not None:
+            with made:
+                yield _Writers(client if settings.GITHUB_TOKEN else made, made)
+            return
+    yield _Writers(client, None if why_no_check_run() else client)
+
+
+def _write(row: PostedReport, writers: _Writers) -> None:
     wanted, draft = reporting_of(row.repository), _draft(row)
     if draft is None:
         return
     is_news = draft.has_failures or row.comment_id is not None
     if wanted.comment and is_news and digest(draft.comment) != row.comment_digest:
-        row.comment_id = _put_comment(row, client, draft.comment)
+        row.comment_id = _put_comment(row, writers.comments, draft.comment)
         row.comment_digest, row.posted_at = digest(draft.comment), timezone.now()
-    if wanted.check_run and digest(draft.check_run) != row.check_digest:
-        row.check_id = _put_check_run(row, client, draft.check_run)
+    if wanted.check_run and writers.checks and digest(draft.check_run) != row.check_digest:
+        row.check_id = _put_check_run(row, writers.checks, draft.check_run)
         row.check_sha = draft.check_run["head_sha"]
         row.check_digest, row.posted_at = digest(draft.check_run), timezone.now()
 

@@ -36,11 +36,14 @@ def github_options(token: str = "") -> Options:
     )
 
 
-def github_client(*, interactive: bool = False, token: str = "") -> GitHubClient:
-    """Return a client; use it as a context. `interactive` calls may use the reserve that is kept for people."""
+def github_client(*, interactive: bool = False, token: str = "", login: str = "") -> GitHubClient:
+    """Return a client; use it as a context. `interactive` calls may use the reserve that is kept for people.
+
+    `login`: whose token it is, where that is known.
+    """
     options = github_options(token)
     limits = RedisLimits(_redis(), options.fingerprint, options.budget)
-    return GitHubClient(options, limits, RedisAnswers(_redis()), interactive=interactive)
+    return GitHubClient(options, limits, RedisAnswers(_redis()), interactive=interactive, login=login)
 
 
 def github_standing() -> Standing:

@@ -1,6 +1,6 @@
 """Test reports that come before their run is known: kept, attached when it comes, dropped after a stated time.
 
-A job hands its results in while it still runs; GitHub may tell HUD of that job seconds or, after an outage, hours later.
+A job hands its results in while it still runs; GitHub may tell HUD of that job seconds later, or hours after an outage.
 """
 
 from __future__ import annotations

@@ -16,6 +16,7 @@ from hud.models import Repository
 from hud.queries.pull import pull_page
 from hud.queries.pulls import posted_report
 from hud.services.comment import draft_of, reporting_of, set_reporting
+from hud.services.github_app import why_no_check_run
 from hud.services.permissions import is_admin
 from hud.views.errors import Missing, Nearby
 from hud.views.places import redirects_moved, repository_or_missing
@@ -46,6 +47,7 @@ def report(request: HttpRequest, owner: str, name: str, number: int) -> HttpResp
         "check_run": json.dumps(draft.check_run, indent=1, ensure_ascii=False) if draft else "",
         "reporting": reporting_of(repository),
         "posted": posted_report(repository, number),
+        "why_no_check_run": why_no_check_run(),
         "may_manage": is_admin(request.user),
         "not_allowed": NOT_ALLOWED,
         "here": request.path,

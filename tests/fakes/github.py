@@ -25,6 +25,7 @@ from pathlib import Path
 from typing import Any, Self
 from urllib.parse import parse_qs, urlencode, urlsplit
 
+from tests.fakes.github_app import FakeApp
 from tests.fakes.github_shapes import (
     api_url,
     change_issue,
@@ -210,6 +211,7 @@ class FakeGitHub(_Server):
         self.quota: tuple[int, int, int] | None = None
         self.blob_url: Callable[[int], str] | None = None
         self.login = "hud-bot"
+        self.app: FakeApp | None = None
 
     def add(self, repository: FakeRepository) -> FakeRepository:
         self._by_name[repository.full_name] = repository
@@ -246,6 +248,9 @@ class FakeGitHub(_Server):
         }
 
     def _routed(self, seen: Seen) -> tuple[int, dict[str, str], Any]:
+        told = self.app.answer(seen.path, seen.headers) if self.app else None
+        if told is not None:
+            return told
         if seen.path == "/user":
             return 200, {}, {"login": self.login}
         named = re.fullmatch(r"/repos/([^/]+/[^/]+)(/.*)?", seen.path)

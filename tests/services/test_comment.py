@@ -10,6 +10,7 @@ from datetime import timedelta
 import pytest
 import time_machine
 from django.contrib.auth.models import User
+from pytest_django import Settings
 
 from hud.clients.github import GitHubClient, MemoryAnswers, MemoryLimits, Options, Retries
 from hud.core.pullreport import MARKER, code
@@ -99,7 +100,8 @@ def test_a_comment_that_somebody_deleted_is_written_anew(scene: Scene) -> None:
     assert scene.write()[-1] == "POST /issues/7/comments"
 
 
-def test_the_check_run_holds_the_gates_answer_and_moves_with_the_head(scene: Scene) -> None:
+def test_the_check_run_holds_the_gates_answer_and_moves_with_the_head(scene: Scene, settings: Settings) -> None:
+    settings.GITHUB_TOKEN = "ghs_of_an_app"
     scene.switch(comment=False, check_run=True)
     commit = open_pull(scene.trunk)
     passes(commit, scene.trunk)

@@ -85,9 +85,12 @@ class GitHubClient:
         *,
         interactive: bool = False,
         resolve: Resolver | None = None,
+        login: str = "",
         **hooks: Any,
     ) -> None:
-        """`interactive`: see Api. `resolve`: how log hosts' names are resolved. `hooks`: Api's clock, sleep, jitter."""
+        """`interactive`: see Api. `resolve`: how log hosts' names are resolved. `login`: whose token it is, where that
+        is known. `hooks`: Api's clock, sleep, jitter."""
+        self._login = login
         self._api = Api(options, limits, answers, interactive=interactive, **hooks)
         self._logs = LogReader(self._api, resolve)
 
@@ -204,8 +207,8 @@ class GitHubClient:
 
     # ── What HUD writes ──────────────────────────────────────────────────────────────────────────────────────────────
     def login(self) -> str:
-        """Return whose token this is. An app's installation token has no user: raises Forbidden."""
-        return str(self._one("/user", conditional=True).get("login") or "")
+        """Return whose token this is. An App's installation has no user: its name has to be known, else Forbidden."""
+        return self._login or str(self._one("/user", conditional=True).get("login") or "")
 
     def comments(self, full_name: str, number: int) -> Listing:
         """List the comments of a pull request (or issue), oldest first."""
@@ -237,6 +240,26 @@ class GitHubClient:
 
     def edit_check_run(self, full_name: str, check_id: int, fields: Json) -> Json:
         return self._send("PATCH", _repo(full_name, "check-runs", check_id), fields)
+
+    # ── As a GitHub App ──────────────────────────────────────────────────────────────────────────────────────────────
+    def app_slug(self) -> str:
+        """Return the short name of the App whose own token this is."""
+        return str(self._one("/app").get("slug") or "")
+
+    def installation_id(self, full_name: str) -> int:
+        """Return where the App is installed for this repository. Raises NotFound where it is not."""
+        return int(self._one(_repo(full_name, "installation"))["id"])
+
+    def installation_token(self, installation_id: int) -> tuple[str, datetime | None]:
+        """Make a token of an installation; returns it and when it ends."""
+        made = self._send("POST", f"/app/installations/{int(installation_id)}/access_tokens", {})
+        token = made.get("token")
+        if not isinstance(token, str) or not token:
+            raise errors.BadAnswer("GitHub's answer holds no token of the installation")
+        try:
+            return token, datetime.fromisoformat(str(made.get("expires_at")))
+        except ValueError:
+            return token, None
 
     def _send(self, method: str, path: str, fields: Json) -> Json:
         data = self._api.send(method, path, fields).data
