@@ -67,14 +67,15 @@ class ShownSuspect:
 
 @dataclass(frozen=True, slots=True)
 class Story:
-    """`chance_percent`: how likely it is that nobody's commit did it; None where suspects are not ranked.
+    """`job_id`, `why_column`: the job, or of its shards the one, that broke at the alert's first bad commit.
 
-    `line_query` leads to the line in the log of the run that the alert shows.
+    `chance_percent`: how likely it is that nobody's commit did it; None where suspects are not ranked. `line_query` leads to the line in the log of the run that the alert shows.
     """
 
     suspects: tuple[ShownSuspect, ...]
     more_suspects: int
     chance_percent: int | None
+    job_id: int | None
     why_column: int | None
     line_query: str
     notes: tuple[Note, ...]
@@ -94,6 +95,7 @@ def story_of(alert: Alert) -> Story:
         suspects=_shown(hunt, denied) if hunt else (),
         more_suspects=hunt.more if hunt else 0,
         chance_percent=hunt.chance_percent if hunt else None,
+        job_id=job[0].pk if job else None,
         why_column=job[0].column if job else None,
         line_query=_line_query(alert),
         notes=notes[alert.pk],

@@ -11,7 +11,7 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
-from hud.models import Alert, AlertEvent, Commit, Repository
+from hud.models import Alert, AlertEvent, Commit, Job, Repository
 from hud.services.alert_rules import rules_of
 from tests.factories import NOON
 from tests.services.alert_world import AlertWorld, alerts, at_commit
@@ -222,3 +222,13 @@ def test_a_banner_of_another_branch_leads_to_commits_on_it(client: Client, world
     assert f'href="/brindle/kestrel/commit/{at_commit(2)}"' in body_of(client, "/brindle/kestrel/main")
     Repository.objects.update(default_branch="trunk")
     assert f'href="/brindle/kestrel/commit/{at_commit(2)}?branch=main"' in body_of(client, "/brindle/kestrel/main")
+
+
+def test_a_job_in_shards_leads_to_the_history_of_the_one_that_broke(client: Client, world: AlertWorld) -> None:
+    for number in range(1, 5):
+        for shard in (1, 2):
+            broken = shard == 2 and number > 1
+            world.cell(number, f"test (default, {shard}, 2, linux)", "F" if broken else "S", line=RED if broken else "")
+    (alert,) = alerts()
+    red = Job.objects.get(name="test (default, 2, 2, linux)")
+    assert f'href="/brindle/kestrel/job/{red.pk}?branch=main"' in body_of(client, f"/alerts/{alert.pk}")
