@@ -6,7 +6,7 @@ import warnings
 from celery import Celery
 from celery.platforms import SecurityWarning
 
-from hud.runtime import quickstop  # noqa: F401 - connects itself to the worker's signals
+from hud.runtime import quickstop, tasklimit  # noqa: F401 - they connect themselves to the worker's signals
 from hud.runtime.leases import KeepLeases
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "hud.settings")

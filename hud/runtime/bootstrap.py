@@ -12,11 +12,14 @@ import os
 import shutil
 import subprocess
 import sys
+from typing import Any
 
 CHECKOUT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 OLDEST = (3, 11)
 ALERTMANAGER = "prometheus-alertmanager"
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
+STEP_LIMIT = "INSTALL_TIMEOUT_S"
+STEP_LIMIT_S = 3600
 
 
 def main() -> int:
@@ -66,8 +69,7 @@ def install(folder: str, names: list[str]) -> int:
         return 1
     print("Installing " + ", ".join(names) + " …", flush=True)
     command = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-input"]
-    run = subprocess.run([*command, "-r", os.path.join(CHECKOUT, names[-1])], check=False)
-    if run.returncode != 0:
+    if run([*command, "-r", os.path.join(CHECKOUT, names[-1])]) != 0:
         print("The requirements could not be installed; pip's own words are above.")
         return 1
     with open(os.path.join(folder, "installed"), "w") as file:  # last, so that an interrupted install is done again
@@ -80,11 +82,11 @@ def make_environment(folder: str) -> bool:
     is_broken = os.path.exists(os.path.join(folder, "pyvenv.cfg"))  # made by a Python that has gone
     base = [sys.executable, "-m", "venv", *(["--clear"] if is_broken else []), folder]
     print(f"Making the environment in {folder} …", flush=True)
-    if works(sys.executable, "import ensurepip, venv") and subprocess.run(base, check=False).returncode == 0:
+    if works(sys.executable, "import ensurepip, venv") and run(base) == 0:
         return True
     if is_debian_root():
         package = f"python{sys.version_info[0]}.{sys.version_info[1]}-venv"
-        if apt_install(package, "python3-pip") and subprocess.run(base, check=False).returncode == 0:
+        if apt_install(package, "python3-pip") and run(base) == 0:
             return True
     print("Python's venv module is not complete here. On Debian and Ubuntu: apt-get install python3-venv")
     return False
@@ -97,7 +99,7 @@ def find_browser(folder: str) -> int:
     if is_debian_root() and apt_install("chromium"):
         return 0
     python = os.path.join(folder, "bin", "python")
-    if subprocess.run([python, "-m", "playwright", "install", "chromium"], check=False).returncode == 0:
+    if run([python, "-m", "playwright", "install", "chromium"]) == 0:
         return 0
     print("No Chromium was found and none could be installed; the tests marked `browser` will fail. Install Chromium.")
     return 0
@@ -125,18 +127,26 @@ def apt_install(*packages: str) -> bool:
     print("Installing " + ", ".join(packages) + " with apt-get …", flush=True)
     environment = dict(os.environ, DEBIAN_FRONTEND="noninteractive")
     for step in (["update", "-qq"], ["install", "-y", "-qq", "--no-install-recommends", *packages]):
-        command = ["apt-get", *step]
-        if subprocess.run(
-            command, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, check=False
-        ).returncode:
+        quiet = subprocess.DEVNULL
+        if run(["apt-get", *step], env=environment, stdin=quiet, stdout=quiet) != 0:
             return False
     return True
+
+
+def run(command: list[str], **options: Any) -> int:
+    """Run one step of the installation and return its exit code; -1 when it took longer than a step may."""
+    limit_s = float(os.environ.get(STEP_LIMIT) or STEP_LIMIT_S)
+    try:
+        return subprocess.run(command, check=False, timeout=limit_s, **options).returncode
+    except subprocess.TimeoutExpired:
+        print(f"“{' '.join(command[:4])} …” was ended after {limit_s:g} s; {STEP_LIMIT} raises this limit.", flush=True)
+        return -1
 
 
 def succeeds(command: list[str]) -> bool:
     """Run a command silently."""
     quiet = subprocess.DEVNULL
-    return subprocess.run(command, stdin=quiet, stdout=quiet, stderr=quiet, check=False).returncode == 0
+    return run(command, stdin=quiet, stdout=quiet, stderr=quiet) == 0
 
 
 def is_debian_root() -> bool:
@@ -145,7 +155,7 @@ def is_debian_root() -> bool:
 
 def works(python: str, statement: str) -> bool:
     try:
-        return subprocess.run([python, "-c", statement], stderr=subprocess.DEVNULL, check=False).returncode == 0
+        return run([python, "-c", statement], stderr=subprocess.DEVNULL) == 0
     except OSError:
         return False
 

@@ -59,7 +59,7 @@ def _keep(data_dir: Path, arguments: argparse.Namespace) -> int:
         )
     children = [
         Child(server, where, arguments.ready_limit_s)
-        for server in _servers(where, arguments.parts, fsync=not arguments.no_fsync)
+        for server in _servers(where, arguments.parts, not arguments.no_fsync, arguments.ready_limit_s)
     ]
     users = FileLock(data_dir / "users.lock")
     try:
@@ -110,11 +110,11 @@ def _announce(data_dir: Path, where: Placement, children: list[Child]) -> None:
     _say(state)
 
 
-def _servers(where: Placement, parts: list[str], *, fsync: bool) -> list[Server]:
+def _servers(where: Placement, parts: list[str], fsync: bool, limit_s: float) -> list[Server]:
     servers: list[Server] = []
     if "postgres" in parts:
         postgres = readable_postgres(find_postgres(), where.account, where.home)
-        servers.append(PostgresServer(postgres, where, fsync=fsync))
+        servers.append(PostgresServer(postgres, where, fsync=fsync, limit_s=limit_s))
     if "valkey" in parts:
         valkey = readable_valkey(find_valkey(), where.account, where.home)
         servers.append(ValkeyServer(valkey, where, fsync=fsync))

@@ -22,6 +22,8 @@ VARIABLES = {
     "DEMO": ("yes", "no: an empty store stays empty instead of getting the synthetic repository"),
     "WEB_PROCESSES": ("1", "processes of the web server"),
     "EMBEDDED_START_TIMEOUT_S": ("60", "longest wait until the embedded PostgreSQL and Valkey answer"),
+    "PREPARE_TIMEOUT_S": ("3600", "longest time of bringing the database up to date at start"),
+    "INSTALL_TIMEOUT_S": ("3600", "longest time of one step of installing what HUD needs"),
 }
 # The demo repository that an empty HUD shows.
 DEMO = ("synth", "acme/rocket", "--commits", "100", "--jobs", "60", "--fail-rate", "0.02", "--seed", "7", "--logs")
@@ -36,6 +38,7 @@ class Plan:
     port: int
     web_processes: int
     inbox_stuck_after_s: int
+    prepare_timeout_s: int
     fill: tuple[str, ...] | None
     demo: bool
 
@@ -54,6 +57,7 @@ def read_plan(environment: Mapping[str, str]) -> Plan:
         port=_whole_number(environment, "PORT", 8000, 1, 65535),
         web_processes=_whole_number(environment, "WEB_PROCESSES", 1, 1, 64),
         inbox_stuck_after_s=_whole_number(environment, "INBOX_STUCK_AFTER_S", 60, 1, 86_400),
+        prepare_timeout_s=_whole_number(environment, "PREPARE_TIMEOUT_S", 3600, 1, 604_800),
         fill=_fill(environment),
         demo=_wants_demo(environment),
     )

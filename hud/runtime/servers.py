@@ -52,8 +52,8 @@ class PostgresServer:
     name, title = "postgres", "PostgreSQL"
     stop_signal = signal.SIGINT  # PostgreSQL's "fast" shutdown: ends sessions, writes a checkpoint
 
-    def __init__(self, found: Postgres, place: Placement, *, fsync: bool = True) -> None:
-        self.place, self.fsync = place, fsync
+    def __init__(self, found: Postgres, place: Placement, *, fsync: bool = True, limit_s: float = 60) -> None:
+        self.place, self.fsync, self.limit_s = place, fsync, limit_s
         self._found = found
 
     @property
@@ -124,9 +124,21 @@ class PostgresServer:
         if not self.fsync:
             command.append("--no-sync")
         account = self.place.account.popen_arguments() if self.place.account else {}
-        made = subprocess.run(
-            command, cwd="/", env=_plain_environment(), capture_output=True, text=True, check=False, **account
-        )  # type: ignore[call-overload]
+        try:
+            made = subprocess.run(  # type: ignore[call-overload]
+                command,
+                cwd="/",
+                env=_plain_environment(),
+                capture_output=True,
+                text=True,
+                check=False,
+                timeout=self.limit_s,
+                **account,
+            )
+        except subprocess.TimeoutExpired:
+            raise StartError(
+                f"PostgreSQL's initdb was ended after {self.limit_s:g} s; EMBEDDED_START_TIMEOUT_S raises this limit."
+            ) from None
         if made.returncode != 0:
             raise StartError(f"PostgreSQL's initdb failed in {data.parent}: {made.stderr.strip()[-600:]}")
         fresh.rename(data)

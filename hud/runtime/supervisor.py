@@ -80,7 +80,7 @@ class Supervisor:
         if self._store is not None:
             for what, origin in self._store.origins.items():
                 self.output.say("hud", f"{what}: {origin}")
-        facts = self._prepare()
+        facts = self._prepare(plan.prepare_timeout_s)
         environment = {key: value for key, value in self.environment.items() if key not in _NOT_FOR_CHILDREN}
         for name, command in _programs(plan).items():
             child = Child(name, command, self.output, environment=environment, cwd=CHECKOUT)
@@ -104,7 +104,7 @@ class Supervisor:
         refuse_busy_port(plan.bind, plan.port)
         path.write_text(f"process {os.getpid()}, {plan.own_address}\n")
 
-    def _prepare(self) -> dict[str, object]:
+    def _prepare(self, limit_s: float) -> dict[str, object]:
         """Bring the database up to date and make groups and admin; returns what the command says as JSON."""
         self.output.say("hud", "preparing the database")
         command = [sys.executable, "manage.py", "prepare", "--json"]
@@ -120,7 +120,13 @@ class Supervisor:
             preexec_fn=die_with_parent(),
         )
         try:
-            said, complaints = process.communicate()
+            said, complaints = process.communicate(timeout=limit_s)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.communicate()
+            raise StartError(
+                f"the database was not brought up to date within {limit_s:g} s; PREPARE_TIMEOUT_S raises this limit."
+            ) from None
         except BaseException:
             process.terminate()
             process.communicate()

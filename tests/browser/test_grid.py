@@ -53,6 +53,7 @@ def wide_trunk() -> Trunk:
 
 
 def test_heads_stand_over_their_cells_also_past_the_thousandth_column(asgi_url: str, page: Page) -> None:
+    """FC-59."""
     open_grid(page, asgi_url, wide_trunk())
     for scrolled in (0, 100_000):
         page.eval_on_selector(".grid-scroll", f"e => {{ e.scrollLeft = {scrolled}; }}")
@@ -211,6 +212,7 @@ def test_a_folded_group_tells_its_red_members(asgi_url: str, page: Page, trunk: 
 
 # ── The address ──────────────────────────────────────────────────────────────────────────────────────────────────────
 def test_back_restores_filter_groups_and_page(asgi_url: str, page: Page) -> None:
+    """FC-52."""
     trunk = make_trunk(["X.." if i % 9 else "..." for i in range(70)], ["CI / unit", "CI / lint", "Docs / spell"])
     page.goto(asgi_url + trunk.path)
     steps = [page.url]

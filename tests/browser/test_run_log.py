@@ -115,6 +115,7 @@ def test_a_link_to_a_line_in_a_folded_group_opens_it(open_run):
 
 
 def test_terminal_tricks_and_markup_stay_text(open_run, run):
+    """FC-48."""
     evil = "</script><svg onload=alert(4)><img src=x onerror=alert(1)>"
     lines = [
         "\x1b]8;;https://docs.example.invalid/E12\x1b\\E12\x1b]8;;\x1b\\ see link",

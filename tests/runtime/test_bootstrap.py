@@ -73,3 +73,11 @@ def test_too_old_a_python_is_told_which_one_is_needed(
     assert "HUD needs Python 99.0 or newer" in said
     assert sys.executable in said
     assert "make run PYTHON=" in said
+
+
+def test_a_step_that_takes_too_long_is_ended_and_names_its_limit(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("INSTALL_TIMEOUT_S", "0.1")
+    assert bootstrap.run([sys.executable, "-c", "import time; time.sleep(60)"]) == -1
+    assert "was ended after 0.1 s; INSTALL_TIMEOUT_S raises this limit" in capsys.readouterr().out

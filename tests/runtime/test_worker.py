@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 import redis
@@ -62,3 +63,13 @@ def test_a_stopped_worker_takes_its_name_off_the_list(start_worker: Starter, bro
     worker.terminate()
     worker.wait(20)
     assert broker.zscore("hud:workers", "w@test") is None
+
+
+def test_a_task_past_its_time_limit_says_which_setting_raises_it(
+    start_worker: Starter, broker: redis.Redis, tmp_path: Path
+) -> None:
+    start_worker(app=SAMPLE)
+    hold.apply_async(("t", 60.0), time_limit=1)
+    log = tmp_path / "w.log"
+    wait_for(lambda: "TASK_TIME_LIMIT_S raises this limit" in log.read_text(), "the log names the setting")
+    assert "hold was ended after 1 s" in log.read_text()

@@ -44,6 +44,7 @@ def test_a_wrong_signature_is_401_and_stores_nothing(client: Client, signature: 
 
 
 def test_a_forged_delivery_does_not_poison_the_id_of_an_honest_one(client: Client) -> None:
+    """FC-12; its last steps are in the tests of another body and of redelivery below."""
     ensure_repository(full_name=FULL_NAME, branch="main", github_id=77)
     assert deliver(client, "workflow_job", _red_unit(), delivery="g", signature="sha256=" + "0" * 64).status_code == 401
     for _ in range(3):

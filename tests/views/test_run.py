@@ -235,6 +235,7 @@ def test_groups_are_folded_unless_something_in_them_failed(client, run):
 
 
 def test_line_777_of_a_log_with_carriage_returns_is_the_same_everywhere(client, run):
+    """FC-22."""
     rows = [f"{number:04} {'.' * 54}\r\n" for number in range(1, 1201)]
     rows[776] = "0777 FAILED tests/test_io.py::test_seek\r\n"
     store_log(run, "".join(rows))
