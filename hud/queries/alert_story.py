@@ -69,7 +69,8 @@ class ShownSuspect:
 class Story:
     """`job_id`, `why_column`: the job, or of its shards the one, that broke at the alert's first bad commit.
 
-    `chance_percent`: how likely it is that nobody's commit did it; None where suspects are not ranked. `line_query` leads to the line in the log of the run that the alert shows.
+    `chance_percent`: how likely it is that nobody's commit did it; None where suspects are not ranked. `line_query`
+    leads to the line in the log of the run that the alert shows.
     """
 
     suspects: tuple[ShownSuspect, ...]
