@@ -1,7 +1,8 @@
 """Who broke it: the commits between the last good and the first bad, ranked, and which runs would tell for sure.
 
 A commit's weight starts equal for all and is multiplied by what speaks for and against it. Beside them all stands the
-chance that nobody broke anything: that the job failed by itself, as often as its own history says it does.
+chance that nobody broke anything: that the job failed by itself, as often as its own history says it does. What speaks
+for a commit speaks against chance, too.
 """
 
 from __future__ import annotations
@@ -15,12 +16,16 @@ from typing import Literal
 
 import re2
 
-from classifier.verdict.chances import wilson_interval
-
 Signal = Literal["red", "green"]
 
 BREAK_RATE = 0.01
 """How often a commit breaks a job, before anything is known of it. Only its ratio to the flake rate matters."""
+USUAL_FLAKE_RATE = 0.01
+USUAL_SAMPLES = 100
+"""What is taken for granted of a job that is not known: as if so many commits had been seen, failing by chance at the
+usual rate. Few commits of its own move that little, many replace it."""
+HEALED_BY_ITSELF = 4.0
+"""How many times likelier chance is where the job was green again on a commit that repairs nothing."""
 
 # How many times likelier (or less likely) a commit is the culprit, given what is seen. Chosen by hand: a revert is near
 # to a confession, a named file is strong, prose changes next to nothing.
@@ -78,9 +83,8 @@ class FlakeRate:
 
     @property
     def chance(self) -> float:
-        """Of one failure by chance: the middle between nothing known and the seen rate, careful with few samples."""
-        low, high = wilson_interval(min(self.flips, self.samples), self.samples)
-        return 0.02 if self.samples == 0 else min(0.95, max(0.0005, (low + high) / 2 if self.flips else high / 8))
+        """Of one failure by chance: the seen rate, drawn towards the usual one as long as samples are few."""
+        return (min(self.flips, self.samples) + USUAL_FLAKE_RATE * USUAL_SAMPLES) / (self.samples + USUAL_SAMPLES)
 
 
 @dataclass(frozen=True)
@@ -136,15 +140,16 @@ def rank_suspects(
         clues = [*_file_clues(commit, traces), *_later_clues(commit, later), *_sibling_clues(gap, at)]
         weights.append(math.prod(weight for weight, _ in clues))
         reasons.append(tuple(reason for _, reason in clues))
-    chance = _chance_of_flake(len(gap), flake_rate or FlakeRate(), reds, later)
     total = sum(weights)
+    rate = flake_rate or FlakeRate()
+    chance = _chance_of_flake(total, rate, reds, gap, later)
     suspects = [
         Suspect(commit.sha, commit.author, (1 - chance) * weight / total, why or _plain(commit, gap))
         for commit, weight, why in zip(gap, weights, reasons, strict=True)
     ]
     order = {commit.sha: at for at, commit in enumerate(gap)}
     suspects.sort(key=lambda suspect: (-suspect.probability, -order[suspect.sha]))
-    return Ranking(tuple(suspects), chance, _sentence(suspects, chance))
+    return Ranking(tuple(suspects), chance, _sentence(suspects, chance, rate))
 
 
 def plan_bisection(
@@ -254,13 +259,24 @@ def _reverted_title(message: str) -> str:
     return found.group(1) if found else ""
 
 
-def _chance_of_flake(commits: int, rate: FlakeRate, reds: int, later: Sequence[LaterCommit]) -> float:
-    """By Bayes: that all reds of the streak are chance, against that one of the commits broke the job."""
+def _chance_of_flake(
+    weight: float, rate: FlakeRate, reds: int, gap: Sequence[GapCommit], later: Sequence[LaterCommit]
+) -> float:
+    """By Bayes: that all reds of the streak are chance, against that one of the commits broke the job. `weight`: of all
+    commits together, 1 for one of which nothing is known."""
     by_chance = rate.chance ** max(1, reds)
-    broken = 1 - (1 - BREAK_RATE) ** commits
-    if any(other.healed and _reverted_title(other.message) for other in later):
+    healers = [other for other in later if other.healed]
+    if any(_reverted_title(other.message) for other in healers):
         by_chance /= 10
-    return by_chance * (1 - broken) / (by_chance * (1 - broken) + broken)
+    elif healers and not any(_repairs(other, commit) for other in healers for commit in gap):
+        by_chance *= HEALED_BY_ITSELF
+    return by_chance / (by_chance + BREAK_RATE * weight)
+
+
+def _repairs(later: LaterCommit, commit: GapCommit) -> bool:
+    """It may be the repair: by the same author, or in the same files."""
+    same_author = bool(commit.author) and commit.author == later.author
+    return same_author or bool(set(commit.files or ()) & set(later.files or ()))
 
 
 def _cuts(weights: Sequence[float], at_once: int) -> list[int]:
@@ -303,10 +319,14 @@ def _plain(commit: GapCommit, gap: Sequence[GapCommit]) -> tuple[str, ...]:
     return ("the job gave no signal on it",)
 
 
-def _sentence(suspects: Sequence[Suspect], chance: float) -> str:
+def _sentence(suspects: Sequence[Suspect], chance: float, rate: FlakeRate) -> str:
     first = suspects[0]
-    if chance >= 0.5:
-        return f"Most likely nobody broke it ({chance:.0%}): the job is known to fail by chance."
+    if chance > 0.5:
+        seen = f"{rate.flips} of its {rate.samples} commits failed without a cause in the code"
+        why = (
+            f"the job fails by chance: {seen}" if rate.chance > 2 * USUAL_FLAKE_RATE else "nothing speaks for a commit"
+        )
+        return f"{'Most likely' if chance >= 0.7 else 'Perhaps'} nobody broke it ({chance:.0%}): {why}."
     sure = "almost surely" if first.probability >= 0.9 else "likely" if first.probability >= 0.5 else "perhaps"
     return f"It is {sure} {first.sha[:10]} ({first.probability:.0%}): {first.reasons[0]}."
 
