@@ -3,6 +3,7 @@
 The table is built from strings, not by a template loop over cells: at 75,000 cells the loop is the page's whole time.
 A row's cells are one run of text in which a plain success is a dot and an absent cell a space; only the others are
 elements. Every character and element is a whole number of units wide (css/grid.css), so columns line up by themselves.
+The cells of an open group stand in blocks of known width, which browsers lay out and paint only where one looks.
 A cell is addressed by commit and column: ids of runs would be most of the page's bytes, and are looked up on a click.
 """
 
@@ -38,6 +39,9 @@ UNIT_PX = 18
 
 ROWS_KEPT_BYTES = 32 << 20
 """So much of drawn rows is remembered in each process: some twenty pages of 50 × 1,500 cells."""
+
+MOST_IN_BLOCK = 256
+"""Cells in a block: fewer are more blocks, and looking after each costs a browser about what ten cells do."""
 
 LONGEST_LABEL = 24
 TALL_LABEL, TALLEST_LABEL = 32, 42
@@ -115,7 +119,7 @@ def _drawn(page: GridPage, view: GridView, branch: Branch, addresses: Addresses)
     marks = streak_marks(page.streaks, [row.position for row in page.rows], lone="lone")
     layout = _layout(tuple((_columns(group), view.is_open(group.name)) for group in page.groups), addresses)
     rows = [_row(row, layout, tuple(sorted(marks.get(row.position, {}).items()))) for row in page.rows]
-    units = sum(len(s.columns) + 1 if s.is_open else 2 for s in layout.segments)
+    units = sum(s.units for s in layout.segments)
     digest = f"{zlib.crc32(head.encode()):08x}"
     return DrawnGrid(mark_safe(head), tuple(rows), digest, units <= FEW_UNITS, _height(page, view))  # noqa: S308 - escaped in _head
 
@@ -193,12 +197,20 @@ def _job_labels(group: Group, displays: tuple[str, ...]) -> tuple[str, ...]:
 # ── Rows ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
 @dataclass(frozen=True, slots=True)
 class _Segment:
-    """The cells of one group: how to take them out of a row's string. `places`: column -> where it stands."""
+    """The cells of a folded group, or a block of an open one's: how to take them out of a row's string.
+
+    `places`: column -> where it stands; `ends`: the last block of its group, which a gap follows.
+    """
 
     is_open: bool
     columns: tuple[int, ...]
     pick: Callable[[str], Sequence[str]]
     places: dict[int, int]
+    ends: bool
+
+    @property
+    def units(self) -> int:
+        return len(self.columns) + self.ends if self.is_open else 2
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -213,16 +225,23 @@ class _Layout:
 @lru_cache(maxsize=64)
 def _layout(groups: tuple[tuple[tuple[int, ...], bool], ...], addresses: Addresses) -> _Layout:
     width = 1 + max((column for columns, _ in groups for column in columns), default=0)
-    return _Layout(tuple(_segment(columns, is_open) for columns, is_open in groups), width, addresses)
+    segments = (s for columns, is_open in groups for s in _segments(columns, is_open))
+    return _Layout(tuple(segments), width, addresses)
 
 
 def _columns(group: Group) -> tuple[int, ...]:
     return tuple(c.column for c in group.columns)
 
 
-def _segment(columns: tuple[int, ...], is_open: bool) -> _Segment:
+def _segments(columns: tuple[int, ...], is_open: bool) -> Iterator[_Segment]:
+    size = MOST_IN_BLOCK if is_open else len(columns)
+    for start in range(0, len(columns), size):
+        yield _segment(columns[start : start + size], is_open, start + size >= len(columns))
+
+
+def _segment(columns: tuple[int, ...], is_open: bool, ends: bool) -> _Segment:
     pick: Callable[[str], Sequence[str]] = itemgetter(*columns)  # of one column: a string of one character, as good
-    return _Segment(is_open, columns, pick, {column: place for place, column in enumerate(columns)})
+    return _Segment(is_open, columns, pick, {column: place for place, column in enumerate(columns)}, ends)
 
 
 def _bytes_of(row: DrawnRow) -> int:
@@ -242,8 +261,9 @@ def _row(row: GridRow, layout: _Layout, marks_by_column: tuple[tuple[int, str], 
     for segment in layout.segments:
         characters = "".join(segment.pick(cells))
         if segment.is_open:
-            parts.append(_open_cells(characters, segment, marks, cell_base))
-            parts.append(" ")  # the gap between groups
+            cells_of_block = _open_cells(characters, segment, marks, cell_base)
+            gap = " " * segment.ends
+            parts.append(f"<span class=block data-px={segment.units * UNIT_PX}>{cells_of_block}{gap}</span>")
         else:
             own = {c: m for c, m in marks.items() if c in segment.places}
             parts.append(_folded_cell(_cached_group_look(characters), own, commit))

@@ -51,13 +51,31 @@
     return index === undefined ? null : { row: cells.parentElement, index };
   };
 
-  // The element of a place, or null where the cell is plain.
-  hud.elementAt = function (place) {
-    const left = cellsOf(place.row).getBoundingClientRect().left + hud.columns()[place.index].unit * hud.unitPx();
-    for (const element of place.row.querySelectorAll("[data-cell]")) {
-      if (Math.abs(element.getBoundingClientRect().left - left) < 3) return element;
+  // What stands in a row from left to right: texts, of which each character is a unit wide, and elements.
+  hud.signs = function* (cells) {
+    for (const node of cells.childNodes) {
+      if (node.nodeType === Node.TEXT_NODE || !node.classList.contains("block")) yield node;
+      else yield* node.childNodes;
+    }
+  };
+  hud.unitsOf = (sign) => (sign.nodeType === Node.TEXT_NODE ? sign.length : sign.classList.contains("g") ? 2 : 1);
+
+  // What stands at a place: {sign, at}, `at` counting from the sign's own start; null beyond the row's end. Nothing is
+  // measured: to measure what is out of sight, a browser would have to lay it out first.
+  function signAt(place) {
+    let unit = hud.columns()[place.index].unit;
+    for (const sign of hud.signs(cellsOf(place.row))) {
+      const units = hud.unitsOf(sign);
+      if (unit < units) return { sign, at: unit };
+      unit -= units;
     }
     return null;
+  }
+
+  // The element of a place, or null where the cell is plain.
+  hud.elementAt = function (place) {
+    const found = signAt(place);
+    return found && found.sign.nodeType !== Node.TEXT_NODE ? found.sign : null;
   };
   function cellsOf(row) { return row.querySelector("td.cells"); }
 
@@ -96,19 +114,8 @@
     return hud.columns()[place.index].name + " on " + sha + ": " + words;
   };
   function plainWords(place) {
-    // Count characters of the row's text before the place: each is one unit, and so is each element.
-    let unit = hud.columns()[place.index].unit;
-    for (const node of cellsOf(place.row).childNodes) {
-      if (node.nodeType !== Node.TEXT_NODE) {
-        unit -= node.classList.contains("g") ? 2 : 1;
-      } else if (unit < node.length) {
-        return node.data[unit] === " " ? "did not run" : "passed";
-      } else {
-        unit -= node.length;
-      }
-      if (unit < 0) break;
-    }
-    return "did not run";
+    const found = signAt(place);
+    return found && found.sign.data && found.sign.data[found.at] !== " " ? "passed" : "did not run";
   }
 
   // The light over the column of the pointer, and the full name of a head.

@@ -122,10 +122,10 @@
   // What stands in each unit of a row: a character, or the markup of an element (without its address).
   function unitsOf(cells) {
     const units = [];
-    for (const node of cells.childNodes) {
-      if (node.nodeType === Node.TEXT_NODE) { units.push(...node.data); continue; }
-      units.push(node.outerHTML.replace(/ (href|tabindex)="[^"]*"/g, ""));
-      if (node.classList.contains("g")) units.push("");
+    for (const sign of hud.signs(cells)) {
+      if (sign.nodeType === Node.TEXT_NODE) { units.push(...sign.data); continue; }
+      units.push(sign.outerHTML.replace(/ (href|tabindex)="[^"]*"/g, ""));
+      if (sign.classList.contains("g")) units.push("");
     }
     return units;
   }
