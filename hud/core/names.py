@@ -103,7 +103,7 @@ def short_labels(names: Sequence[str], limit: int, most: int | None = None) -> l
     two look alike, the end of the telling words, where the shard is.
     """
     room = most or limit
-    telling = telling_words([name for name in names if len(name) > limit], room)
+    telling = telling_words([name for name in names if len(name) > limit], limit, room)
     told = Counter(telling.values())
     good = {name: words for name, words in telling.items() if words and told[words] == 1 and len(words) <= room}
     labels = [good.get(name) or short_label(name, limit) for name in names]
@@ -130,11 +130,12 @@ class _Parts:
         return cls(tuple(_WORDS.findall(match["base"])), tuple(item for item in items if item))
 
 
-def telling_words(names: Sequence[str], room: int) -> dict[str, str]:
+def telling_words(names: Sequence[str], limit: int, room: int) -> dict[str, str]:
     """Return for each name the words in which it differs from others, without those that the rest implies.
 
     Names of one build (equally many words) are treated alike: they lose what is implied in the parentheses (the runner
     of a configuration, the number of its shards), and before it too where they would not fit in `room` characters.
+    Where `limit` leaves room, words that all share come back, those next to the shard first.
     """
     parts = {name: _Parts.of(name) for name in names}
     common = set[str].intersection(*(set(p.base) for p in parts.values())) if parts else set()
@@ -144,20 +145,29 @@ def telling_words(names: Sequence[str], room: int) -> dict[str, str]:
     told: dict[str, str] = {}
     for alike in shapes.values():
         if len(alike) > 1:
-            told |= _told(alike, [parts[name] for name in alike], common, room)
+            told |= _told(alike, [parts[name] for name in alike], common, limit, room)
     return told
 
 
-def _told(names: list[str], parts: list[_Parts], common: set[str], room: int) -> dict[str, str]:
+def _told(names: list[str], parts: list[_Parts], common: set[str], limit: int, room: int) -> dict[str, str]:
     rows = [p.base + p.inside for p in parts]
     size, bases = len(rows[0]), len(parts[0].base)
     kept = [i for i in range(size) if len({row[i] for row in rows}) > 1 or (i < bases and rows[0][i] not in common)]
     kept = _without_implied(rows, kept, range(size - 1, bases - 1, -1))
-    told = [" ".join(row[i] for i in kept) for row in rows]
-    if max(map(len, told)) > room:
-        lean = _without_implied(rows, kept, range(bases))
-        told = [" ".join(row[i] for i in lean) for row in rows]
-    return dict(zip(names, told, strict=True))
+    if _longest(rows, kept) > room:
+        kept = _without_implied(rows, kept, range(bases))
+    last = max(kept, default=0)
+    nearest_first = (*range(last - 1, bases - 1, -1), *range(bases - 1, -1, -1))
+    for place in nearest_first if _longest(rows, kept) < limit else ():
+        fuller = sorted({*kept, place})
+        if _longest(rows, fuller) <= limit:
+            kept = fuller
+    return dict(zip(names, (" ".join(row[i] for i in kept) for row in rows), strict=True))
+
+
+def _longest(rows: list[tuple[str, ...]], kept: Iterable[int]) -> int:
+    """Return the length of the longest label that the places `kept` give."""
+    return max(len(" ".join(row[i] for i in kept)) for row in rows)
 
 
 def _without_implied(rows: list[tuple[str, ...]], kept: list[int], tried: Iterable[int]) -> list[int]:

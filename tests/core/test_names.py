@@ -77,7 +77,13 @@ def test_of_names_that_would_look_alike_the_words_that_differ_are_kept() -> None
     names = [
         f"windows-2025-py{v}-msvc-with-all-extras / test (default, {i}, 3)" for v in ("3.13", "3.14") for i in (1, 2)
     ]
-    assert short_labels(names, 16) == ["py3.13 1", "py3.13 2", "py3.14 1", "py3.14 2"]
+    assert short_labels(names, 10) == ["py3.13 1", "py3.13 2", "py3.14 1", "py3.14 2"]
+
+
+def test_where_there_is_room_words_that_all_share_come_back_beginning_at_the_shard() -> None:
+    names = [f"linux-noble-gcc13 / test (slow, {shard}, 3, linux.large)" for shard in (1, 2, 3)]
+    assert short_labels(names, 24)[0] == "noble gcc13 test slow 1"
+    assert short_labels(names, 12)[2] == "test slow 3"
 
 
 def test_labels_that_stay_too_long_keep_their_end_where_the_shard_is() -> None:
@@ -106,7 +112,7 @@ def test_shards_of_many_platforms_say_platform_configuration_and_shard() -> None
 
 def test_a_word_that_only_some_names_have_is_shown() -> None:
     names = [f"linux-jammy-py3.{minor}-gcc11{tag} / build" for minor in (11, 12) for tag in ("", "-v2")]
-    assert short_labels(names, 24, 42) == ["py3.11", "py3.11 v2", "py3.12", "py3.12 v2"]
+    assert short_labels(names, 9, 42) == ["py3.11", "py3.11 v2", "py3.12", "py3.12 v2"]
 
 
 def test_what_fits_in_no_height_loses_implied_words_first() -> None:
