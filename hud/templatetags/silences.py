@@ -22,6 +22,8 @@ DEBT_WORDS = {
     Debt.NO_ISSUE: "no issue linked",
     Debt.TOO_LONG: "long",
 }
+_ROUNDED_S = 30
+"""What was to last four hours ends in four hours, also when a page is opened a moment later."""
 _BROKE = "silence.broke"
 
 
@@ -31,7 +33,7 @@ def when(at: datetime | None) -> SafeString | str:
     if at is None:
         return ""
     away_s = (at - timezone.now()).total_seconds()
-    words = f"in {span_words(away_s)}" if away_s >= 1 else f"{span_words(-away_s)} ago"
+    words = f"in {span_words(away_s + _ROUNDED_S)}" if away_s >= 1 else f"{span_words(-away_s)} ago"
     moment = at.astimezone(UTC)
     return format_html(
         '<time datetime="{}">{} <small class="quiet nowrap">{} UTC</small></time>',
@@ -44,7 +46,7 @@ def when(at: datetime | None) -> SafeString | str:
 @register.simple_tag
 def lasts(start: datetime, end: datetime) -> str:
     """How long from start to end, to the next minute."""
-    return span_words((end - start).total_seconds() + 30)
+    return span_words((end - start).total_seconds() + _ROUNDED_S)
 
 
 @register.filter
