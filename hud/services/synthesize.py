@@ -12,7 +12,7 @@ from hud.models import Commit, Log, Repository, Run
 from hud.services.ingest import apply_facts
 from hud.services.logs import classify_again, record_start_failure, recorded_together, store_log
 from hud.services.repositories import ensure_repository, named
-from hud.synthetic import FRESH_S, SyntheticCommit, SyntheticJob, SyntheticRepository
+from hud.synthetic import FRESH_S, SyntheticCommit, SyntheticJob, SyntheticPulls, SyntheticRepository
 
 _BATCH_JOBS = 1500
 _BATCH_LOGS = 20
@@ -89,7 +89,22 @@ def synthesize(
         progress(done, source.commits)
     for run in Run.objects.filter(repository=repository, external_id__lt=0, conclusion="startup_failure"):
         record_start_failure(run)
+    _write_pulls(repository, source, with_logs=with_logs)
     return Synthesized(source.commits, runs, failures, logs)
+
+
+def _write_pulls(repository: Repository, source: SyntheticRepository, *, with_logs: bool) -> None:
+    """Bring the invented pull requests in. Their verdicts are decided by whoever judges, as for real ones."""
+    pulls = SyntheticPulls(source)
+    pushes = list(pulls.pushes())
+    if not pushes:
+        return
+    facts = facts_of("rest.commits", {"items": [push.payload for push in pushes]})
+    facts.extend(_facts(source, pushes, with_annotations=with_logs))
+    facts.extend(facts_of("rest.pulls", {"items": list(pulls.payloads())}))
+    apply_facts(repository=repository, facts=facts, logs_follow=True)
+    jobs = [job for push in pushes for run in push.runs for job in run.jobs]
+    _write_logs(repository, source, jobs, with_logs=with_logs)
 
 
 def follow_synthetic(source: SyntheticRepository) -> Repository:

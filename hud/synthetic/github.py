@@ -121,6 +121,57 @@ def workflow_run(
     }
 
 
+def pull(
+    repo: Json,
+    *,
+    number: int,
+    title: str,
+    author: Person,
+    branch: str,
+    head: str,
+    base_ref: str,
+    base: str,
+    labels: Sequence[str],
+    created_s: int,
+    updated_s: int,
+) -> Json:
+    url = f"{repo['url']}/pulls/{number}"
+    return {
+        "id": repo["id"] * 1000 + number,
+        "number": number,
+        "url": url,
+        "html_url": f"{repo['html_url']}/pull/{number}",
+        "state": "open",
+        "draft": False,
+        "title": title,
+        "body": None,
+        "user": account(author),
+        "labels": [
+            {"id": 10 + n, "name": name, "color": "d4c5f9", "default": False, "description": None}
+            for n, name in enumerate(labels)
+        ],
+        "created_at": iso(created_s),
+        "updated_at": iso(updated_s),
+        "closed_at": None,
+        "merged_at": None,
+        "merge_commit_sha": None,
+        "head": {"label": f"{repo['owner']['login']}:{branch}", "ref": branch, "sha": head, "repo": repo},
+        "base": {"label": f"{repo['owner']['login']}:{base_ref}", "ref": base_ref, "sha": base, "repo": repo},
+    }
+
+
+def pull_of_run(repo: Json, number: int, branch: str, head: str, base_ref: str, base: str) -> Json:
+    """A pull request as a workflow run names it."""
+    short = {"id": repo["id"], "name": repo["name"], "url": repo["url"]}
+    return {
+        "id": repo["id"] * 1000 + number,
+        "number": number,
+        "url": f"{repo['url']}/pulls/{number}",
+        "head": {"ref": branch, "sha": head, "repo": short},
+        "base": {"ref": base_ref, "sha": base, "repo": short},
+    }
+
+
 def _run_addresses(repo: Json, number: int, attempt: int, workflow_id: int) -> Json:
     url = f"{repo['url']}/actions/runs/{number}"
     return {

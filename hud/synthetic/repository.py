@@ -8,7 +8,7 @@ from hud.synthetic import github
 from hud.synthetic.columns import INTEGRATION, NIGHTLY, WORKFLOWS, Column, Workflow, make_columns
 from hud.synthetic.dice import Dice
 from hud.synthetic.logs import ANNOTATIONS, main_step, render
-from hud.synthetic.stories import Fate, Stories
+from hud.synthetic.stories import Cause, Fate, Stories
 from hud.synthetic.timeline import Span, Timeline
 from hud.synthetic.words import PEOPLE, RERUNNER, Person, author_of, title_of
 
@@ -36,6 +36,8 @@ class SyntheticJob:
     fate: Fate
     span: Span
     status: str
+    sha: str = ""
+    """Of its commit, where that is none of trunk's."""
 
     @property
     def conclusion(self) -> str | None:
@@ -89,12 +91,13 @@ class SyntheticRepository:
         self.branch = branch
         self.now_s = now_s
         self.commits = commits
+        self.fail_rate = fail_rate
         self.columns = make_columns(jobs)
         self._seed = f"{full_name.lower()}/{seed}"
-        self._dice = Dice(self._seed)
-        self._base = (1000 + self._dice.number("ids") % 8000) * _ID_BLOCK
-        self._stories = Stories(self._dice, self.columns, fail_rate)
-        self._timeline = Timeline(self._dice, now_s - FRESH_S if anchor_s is None else anchor_s)
+        self.dice = Dice(self._seed)
+        self._base = (1000 + self.dice.number("ids") % 8000) * _ID_BLOCK
+        self._stories = Stories(self.dice, self.columns, fail_rate)
+        self._timeline = Timeline(self.dice, now_s - FRESH_S if anchor_s is None else anchor_s)
         self._by_workflow: dict[Workflow, list[Column]] = {workflow: [] for workflow in WORKFLOWS}
         for column in self.columns:
             self._by_workflow[column.workflow].append(column)
@@ -111,17 +114,17 @@ class SyntheticRepository:
         return range(newest, newest + self.commits)
 
     def sha(self, commit: int) -> str:
-        return self._dice.hex(40, "sha", commit)
+        return self.dice.hex(40, "sha", commit)
 
     def pull_number(self, commit: int) -> int:
-        return max(1, 4200 - commit * 3 - self._dice.between(0, 2, "pull", commit))
+        return max(1, 4200 - commit * 3 - self.dice.between(0, 2, "pull", commit))
 
     def commit_payload(self, commit: int) -> Json:
         """GitHub's entry in the list of commits."""
         told = self._stories.title(commit)
-        title = told or title_of(self._dice, commit)
+        title = told or title_of(self.dice, commit)
         message = f"{title} (#{self.pull_number(commit)})"
-        if self._dice.chance(0.3, "body", commit):
+        if self.dice.chance(0.3, "body", commit):
             message += "\n\nSeen in the nightly run; the test that covers it comes along."
         author, at_s = self._author(commit), self._timeline.commit_s(commit)
         return github.commit(self.full_name, self.sha(commit), self.sha(commit + 1), message, author, at_s)
@@ -152,7 +155,7 @@ class SyntheticRepository:
             number=job.id,
             run_id=job.run_id,
             attempt=job.attempt,
-            sha=self.sha(job.commit),
+            sha=job.sha or self.sha(job.commit),
             branch=self.branch,
             workflow=job.column.workflow.name,
             name=job.column.name,
@@ -161,7 +164,7 @@ class SyntheticRepository:
             span=job.span,
             label=job.column.runner,
             runner=runner,
-            runner_id=self._dice.between(1, 40, "runner", job.id) if started else None,
+            runner_id=self.dice.between(1, 40, "runner", job.id) if started else None,
             steps=github.steps(
                 main_step(cause.kind if cause else None), job.span, now_s=self.now_s, conclusion=job.conclusion
             )
@@ -180,7 +183,7 @@ class SyntheticRepository:
             story=f"{job.column.tool}/{cause.kind}/{cause.variant}",
             run=job.id,
             repository=self.full_name,
-            sha=self.sha(job.commit),
+            sha=job.sha or self.sha(job.commit),
             runner=self._runner(job),
             label=job.column.runner,
             started_s=job.span.started_s,
@@ -193,18 +196,36 @@ class SyntheticRepository:
         if cause is None or not job.failed:
             return []
         told = ANNOTATIONS.get(cause.kind, (("failure", "Process completed with exit code 1."),))
-        return [github.annotation(self.full_name, self.sha(job.commit), message, level) for level, message in told]
+        return [
+            github.annotation(self.full_name, job.sha or self.sha(job.commit), message, level)
+            for level, message in told
+        ]
+
+    def commit_s(self, commit: int) -> int:
+        """When the commit was made, in seconds since 1970."""
+        return self._timeline.commit_s(commit)
+
+    def open_cause(self, commit: int, column: Column) -> Cause | None:
+        """Why the job is red there by one of trunk's stories, None where none has it red."""
+        return self._stories.told_streak(commit, column)
+
+    def usual_span(self, commit: int, column: Column, fate: Fate) -> Span:
+        """How a first attempt of the job would run on this commit."""
+        return self._timeline.first_attempt(commit, column, fate, outage=False)
+
+    def workflow_id(self, number: int) -> int:
+        return self._base // _ID_BLOCK * 100 + number
 
     def _author(self, commit: int) -> Person:
         """Nobody but a person writes the commits that stories are about."""
-        author = author_of(self._dice, commit)
+        author = author_of(self.dice, commit)
         return (
-            self._dice.pick(PEOPLE, "story author", commit) if author.is_bot and self._stories.title(commit) else author
+            self.dice.pick(PEOPLE, "story author", commit) if author.is_bot and self._stories.title(commit) else author
         )
 
     def _runner(self, job: SyntheticJob) -> str:
         label = job.column.runner
-        number = self._dice.between(1, 40, "runner", job.id)
+        number = self.dice.between(1, 40, "runner", job.id)
         return (
             f"GitHub Actions {number}"
             if label.startswith(("ubuntu", "macos-15", "windows-2022"))
@@ -223,14 +244,14 @@ class SyntheticRepository:
     def _run(
         self, number: int, payload: Json, workflow: Workflow, columns: Sequence[Column], *, scheduled: bool
     ) -> SyntheticRun | None:
-        run_id = self._id(number, 0, workflow.number, scheduled=scheduled)
+        run_id = self.id_of(number, 0, workflow.number, scheduled=scheduled)
         jobs = self._jobs(number, run_id, columns, scheduled=scheduled, added=scheduled and workflow.event == "push")
         if not jobs:
             return None
         latest = {job.column.index: job for job in jobs}
         attempt = max(job.attempt for job in jobs)
         fresh = [job for job in jobs if job.attempt == attempt]
-        status, conclusion = _summary(list(latest.values()))
+        status, conclusion = summary_of(list(latest.values()))
         author = self._author(number)
         run_payload = github.workflow_run(
             self.payload,
@@ -239,7 +260,7 @@ class SyntheticRepository:
             number=run_id,
             name=workflow.name,
             path=workflow.path,
-            workflow_id=self._base // _ID_BLOCK * 100 + workflow.number,
+            workflow_id=self.workflow_id(workflow.number),
             run_number=_MIDDLE - number,
             event="schedule" if scheduled else workflow.event,
             attempt=attempt,
@@ -268,8 +289,8 @@ class SyntheticRepository:
                 span = self._span(number, column, attempts[attempt - 1], attempt, again_s, added=added)
                 if span.created_s > self.now_s:
                     continue
-                job_id = self._id(number, attempt, column.index, scheduled=scheduled)
-                status = _status(span, self.now_s)
+                job_id = self.id_of(number, attempt, column.index, scheduled=scheduled)
+                status = status_of(span, self.now_s)
                 made.append(SyntheticJob(job_id, run_id, number, column, attempt, attempts[attempt - 1], span, status))
         return tuple(made)
 
@@ -283,7 +304,7 @@ class SyntheticRepository:
         """A workflow file that GitHub could not read: a run without jobs, named after its file."""
         at_s = self._timeline.commit_s(number) + 4
         path = ".github/workflows/mirror.yml"
-        run_id = self._id(number, 0, 99, scheduled=False)
+        run_id = self.id_of(number, 0, 99, scheduled=False)
         run = github.workflow_run(
             self.payload,
             payload,
@@ -291,7 +312,7 @@ class SyntheticRepository:
             number=run_id,
             name=path,
             path=path,
-            workflow_id=self._base // _ID_BLOCK * 100 + 99,
+            workflow_id=self.workflow_id(99),
             run_number=1,
             event="push",
             attempt=1,
@@ -308,21 +329,21 @@ class SyntheticRepository:
         if by == "bot":
             return RERUNNER
         if by == "person":
-            return self._dice.pick(PEOPLE[:-1], "restarted by", number, workflow.number)
+            return self.dice.pick(PEOPLE[:-1], "restarted by", number, workflow.number)
         return author
 
-    def _id(self, commit: int, attempt: int, slot: int, *, scheduled: bool) -> int:
+    def id_of(self, commit: int, attempt: int, slot: int, *, scheduled: bool = False) -> int:
         """GitHub's ids here: below 2^53, apart for every repository, the same at every look."""
         return self._base + (commit + _MIDDLE) * _ID_COMMIT + attempt * _ID_ATTEMPT + _ID_SCHEDULE * scheduled + slot
 
 
-def _status(span: Span, now_s: int) -> str:
+def status_of(span: Span, now_s: int) -> str:
     if span.ended_s <= now_s:
         return "completed"
     return "in_progress" if span.started_s <= now_s else "queued"
 
 
-def _summary(jobs: Sequence[SyntheticJob]) -> tuple[str, str | None]:
+def summary_of(jobs: Sequence[SyntheticJob]) -> tuple[str, str | None]:
     """Status and conclusion of a workflow run from the newest attempts of its jobs."""
     if all(job.status == "queued" for job in jobs):
         return "queued", None

@@ -240,7 +240,7 @@ class Stories:
 
     def scheduled(self, commit: int, column: Column) -> tuple[Fate, ...]:
         """The attempt that the nightly schedule adds to a job that the push ran too."""
-        red = self._told_streak(commit, column)
+        red = self.told_streak(commit, column)
         if red is not None:
             return (Fate("failure", red, by="schedule"),)
         if self.fail_rate > 0 and (commit, column.name) == (29, "client"):
@@ -282,7 +282,7 @@ class Stories:
     def _told(self, commit: int, column: Column) -> tuple[Fate, ...] | None:
         if commit == SUPERSEDED_AT and column.workflow == INTEGRATION:
             return (Fate("cancelled", Cause("superseded")),)
-        if (cause := self._told_streak(commit, column)) is not None:
+        if (cause := self.told_streak(commit, column)) is not None:
             return (Fate("failure", cause),)
         if any(streak.covers(commit) for streak in self._starved.get(column.index, ())):
             return (SKIPPED,)
@@ -292,7 +292,8 @@ class Stories:
             return (Fate("failure", Cause(self.dice.pick(("dns", "artifact_503"), "outage kind", column.index))),)
         return None
 
-    def _told_streak(self, commit: int, column: Column) -> Cause | None:
+    def told_streak(self, commit: int, column: Column) -> Cause | None:
+        """The cause of the named streak that has the job red on this commit, None where none has."""
         for streak in self._streaks.get(column.index, ()):
             if streak.covers(commit):
                 return streak.cause_at(commit)
