@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
+from threading import Barrier
 from typing import Any
 
 import pytest
@@ -295,6 +297,26 @@ def test_what_is_over_and_what_has_not_begun_reminds_nobody(clock: time_machine.
     make_silence(wanted(starts_at=NOON + 3 * HOUR, ends_at=NOON + 3.1 * HOUR), who=kim)
     clock.move_to(NOON + 2.9 * HOUR)
     assert remind_owners() == 0
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.usefixtures("mail_on")
+def test_two_workers_at_once_remind_once(clock: time_machine.Coordinates, kim: User) -> None:
+    for _ in range(5):
+        make_silence(wanted(), who=kim)
+    clock.move_to(NOON + 3.5 * HOUR)
+    together = Barrier(2)
+
+    def work(_: int) -> int:
+        try:
+            together.wait()
+            return remind_owners()
+        finally:
+            connection.close()
+
+    with ThreadPoolExecutor(2) as pool:
+        assert sum(pool.map(work, range(2))) == 5
+    assert Mail.objects.count() == 5
 
 
 @pytest.mark.usefixtures("mail_on")
