@@ -6,6 +6,7 @@
     ingest         `workflow_job` events a second from HTTP to the committed cell, one worker process; peak memory
     replay         jobs a second from recorded answers, logs a second
     live           from an event at the door to the rows that an open page puts in place
+    alerts         from the webhook that makes an alert true to its delivered notification, with a worker killed
     paint          Chromium: full grid painted, filter typed and its answer painted, bytes of a first visit
 
 They bring their own PostgreSQL and Valkey, in `.data/bench` or `--data-dir`; the store of 1.5 million runs is filled

@@ -15,7 +15,7 @@ from hud.runtime.embedded import CHECKOUT
 SCRIPTS = ("classifier",)
 # Modules of this folder with `run() -> Report`.
 WITHOUT_STORE = ("verdicts_pure",)
-WITH_STORE = ("grid", "verdicts", "ingest", "replay", "live", "paint")
+WITH_STORE = ("grid", "verdicts", "ingest", "replay", "live", "alerts", "paint")
 
 
 def main() -> int:

@@ -6,6 +6,7 @@ import hmac
 import http.client
 import json
 import threading
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
@@ -58,11 +59,17 @@ def job_deliveries(source: SyntheticRepository, job: SyntheticJob) -> Iterator[D
 
 def send_all(address: str, deliveries: Sequence[Delivery], connections: int) -> None:
     """Send them in order of their lanes over so many connections that stay open; raises when one is refused."""
+    send_at(address, deliveries, [0.0] * len(deliveries), connections)
+
+
+def send_at(address: str, deliveries: Sequence[Delivery], due: Sequence[float], connections: int) -> None:
+    """Send each not before its time (`time.time()`), over so many connections; raises when one is refused."""
     failed: list[str] = []
 
     def lane(number: int) -> None:
         connection = http.client.HTTPConnection(urlsplit(address).netloc, timeout=60)
-        for delivery in deliveries[number::connections]:
+        for delivery, at in zip(deliveries[number::connections], due[number::connections], strict=True):
+            time.sleep(max(0.0, at - time.time()))
             connection.request("POST", "/hooks/github", delivery.body, dict(delivery.headers))
             answer = connection.getresponse()
             said = answer.read()

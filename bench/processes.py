@@ -9,7 +9,7 @@ import sys
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -31,16 +31,25 @@ def web_server(database_url: str, log: Path) -> Iterator[tuple[str, subprocess.P
 
 
 @contextmanager
-def worker(database_url: str, log: Path) -> Iterator[subprocess.Popen[bytes]]:
-    """Run one worker with one process; yields it once it listens."""
+def worker(
+    database_url: str,
+    log: Path,
+    *,
+    name: str = "bench",
+    queues: str = "ingest,work",
+    options: Sequence[str] = ("--concurrency", "1"),
+    fresh: bool = True,
+) -> Iterator[subprocess.Popen[bytes]]:
+    """Run one worker, by default with one process; yields it once it listens. `fresh`: the broker is emptied first."""
     from django.conf import settings
     from redis import Redis
 
-    command = [sys.executable, "-m", "celery", "-A", "hud.celery", "worker", "-Q", "ingest,work", "-n", "bench@bench"]
+    command = [sys.executable, "-m", "celery", "-A", "hud.celery", "worker", "-Q", queues, "-n", f"{name}@bench"]
     broker = Redis.from_url(settings.REDIS_URL)
-    broker.flushall()
-    with _child([*command, "--concurrency", "1", "--without-gossip", "--without-mingle"], database_url, log) as process:
-        _wait(lambda: broker.zscore("hud:workers", "bench@bench") is not None, process, log)
+    if fresh:
+        broker.flushall()
+    with _child([*command, *options, "--without-gossip", "--without-mingle"], database_url, log) as process:
+        _wait(lambda: broker.zscore("hud:workers", f"{name}@bench") is not None, process, log)
         yield process
 
 
