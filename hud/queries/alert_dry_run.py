@@ -138,7 +138,7 @@ class History:
         found = [
             (AlertSpan((job.key,), span.first_bad, span.opened_at, span.resolved_at), len(span.failing))
             for job in jobs.values()
-            for span in find_spans(words.words_of(job, at_least=spec.threshold), spec.threshold, spec.resolve_after)
+            for span in words.spans_of(job)
         ]
         if len(found) > MOST_SPANS:
             notes.append(f"Only the newest {MOST_SPANS:,} of {len(found):,} streaks were looked at.")

@@ -141,7 +141,7 @@ class _Look:
         words = WordTable(self._rows, spec, jobs)
         found = []
         for job in jobs:
-            span = last_red(words.words_of(job, at_least=1), spec)
+            span = last_red(words.words_of(job), spec)
             if span is not None and any(still_runs(self._recent, column) for column in job.columns):
                 found.append(self._pending(rule, spec, (job.shown,), span, job))
         return found

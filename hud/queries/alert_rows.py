@@ -7,9 +7,9 @@ from functools import cached_property
 from django.db.models import QuerySet
 
 from hud.core.alerting import alert_job
-from hud.core.alerts.letters import GREEN, NOTHING, OPEN, RED, together
+from hud.core.alerts.letters import GREEN, NOTHING, OPEN, RED
 from hud.core.alerts.rules import MASS_FAILURE, RuleSpec
-from hud.core.alerts.spans import WORDS, Word, mass_word
+from hud.core.alerts.spans import WORDS, Span, Word, mass_word, spans_of_letters
 from hud.core.cellcode import ABSENT
 from hud.core.groups import group_columns, workflow_to_split
 from hud.core.jobrules import blocking_columns
@@ -184,15 +184,15 @@ class NamedJob:
 def job_word(row: TrunkRow, spec: RuleSpec, job: CountedJob) -> Word:
     """Return what a commit says about a job: red, green, or nothing."""
     letters = spec.letters()
-    return WORDS.get(together(letters[ord(row.char(c))] for c in job.columns))
+    return WORDS.get(max(letters[ord(row.char(c))] for c in job.columns))
 
 
 def mass_states(row: TrunkRow, spec: RuleSpec, jobs: Iterable[CountedJob]) -> tuple[set[str], set[str], int]:
     """Return the red and green jobs of a commit and how many have no result yet."""
-    said = row.cells.translate(spec.letters())
-    by_letter: dict[str, set[str]] = {RED: set(), GREEN: set(), OPEN: set(), NOTHING: set()}
-    for job in jobs if said else ():
-        by_letter[together(said[c : c + 1] for c in job.columns)].add(job.key)
+    letters = spec.letters()
+    by_letter: dict[int, set[str]] = {RED: set(), GREEN: set(), OPEN: set(), NOTHING: set()}
+    for job in jobs if row.cells else ():
+        by_letter[max(letters[ord(row.char(c))] for c in job.columns)].add(job.key)
     return by_letter[RED], by_letter[GREEN], len(by_letter[OPEN])
 
 
@@ -203,7 +203,7 @@ def mass_word_of(row: TrunkRow, spec: RuleSpec, jobs: Iterable[CountedJob]) -> W
 
 
 class WordTable:
-    """What many rows say to one rule: the same words as of `job_word` and `mass_word_of`, found by whole columns.
+    """What many rows say to one rule: the same as `job_word` and `mass_word_of`, found by whole columns.
 
     Twenty thousand rows of fifteen hundred jobs take seconds.
     """
@@ -212,32 +212,30 @@ class WordTable:
         self._spec = spec
         self._jobs = tuple(jobs)
         self._positions = [row.position for row in rows]
-        letters = spec.letters()
-        width = max((c + 1 for job in self._jobs for c in job.columns), default=0)
-        lines = (row.cells[:width].translate(letters).ljust(width, NOTHING) for row in rows)
-        self._columns = list(map("".join, zip(*lines, strict=True)))
+        self._width = max((c + 1 for job in self._jobs for c in job.columns), default=0)
+        table, width = spec.letters(), self._width
+        nothing = ABSENT.encode()
+        self._cells = b"".join(row.cells[:width].encode().ljust(width, nothing) for row in rows).translate(table)
 
-    def of_job(self, job: CountedJob) -> str:
+    def of_job(self, job: CountedJob) -> bytes:
         """Return the job's letters, in the order of the rows."""
-        columns = [self._columns[c] for c in job.columns] if self._columns else []
-        return columns[0] if len(columns) == 1 else "".join(map(together, zip(*columns, strict=True)))
+        first, *others = (self._cells[c :: self._width] for c in job.columns)
+        return bytes(map(max, first, *others)) if others else first
 
-    def words_of(self, job: CountedJob, *, at_least: int) -> list[tuple[int, Word]]:
-        """Return the words about a job, without the rows that say nothing; none where it is red on fewer commits."""
-        letters = self.of_job(job)
-        if letters.count(RED) < at_least:
-            return []
-        pairs = zip(self._positions, letters, strict=True) if letters else ()
+    def spans_of(self, job: CountedJob) -> list[Span]:
+        """Return when the job was red for long enough."""
+        spec = self._spec
+        return list(spans_of_letters(self.of_job(job), self._positions, spec.threshold, spec.resolve_after))
+
+    def words_of(self, job: CountedJob) -> list[tuple[int, Word]]:
+        """Return the words about a job, without the rows that say nothing."""
+        pairs = zip(self._positions, self.of_job(job), strict=True)
         return [(position, WORDS[letter]) for position, letter in pairs if letter in WORDS]
 
     def mass_words(self) -> list[tuple[int, Word]]:
         """Return the words about a mass failure."""
-        said = [self.of_job(job) for job in self._jobs]
-        if not said or not said[0]:
-            return []
-        lines = map("".join, zip(*said, strict=True))
-        counts = ((line.count(RED), line.count(GREEN), line.count(OPEN)) for line in lines)
-        return [
-            (position, mass_word(*count, at_least=self._spec.min_jobs))
-            for position, count in zip(self._positions, counts, strict=True)
-        ]
+        count, at_least = len(self._positions), self._spec.min_jobs
+        said = b"".join(map(self.of_job, self._jobs))
+        lines = (said[i::count] for i in range(count)) if said else ()
+        words = (mass_word(line.count(RED), line.count(GREEN), line.count(OPEN), at_least=at_least) for line in lines)
+        return list(zip(self._positions, words, strict=False))

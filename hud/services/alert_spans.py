@@ -73,8 +73,9 @@ class _Cause:
 def spans_near(branch: Branch, dirty: Dirty) -> set[tuple[int, str]]:
     """Return rule and job of the spans that what changed may touch."""
     positions = dirty.positions()
-    near = Q(resolved=None) | Q(resolved__gte=min(positions))
-    spans = AlertSpan.objects.filter(near, branch=branch, first_bad__lte=max(positions))
+    above = Q(resolved=None) | Q(resolved__gte=min(positions))
+    below = Q(last_good=None) | Q(last_good__lt=max(positions))  # a green commit there is a newer last good one
+    spans = AlertSpan.objects.filter(above, below, branch=branch)
     return set(spans.values_list("rule_id", "job"))
 
 
@@ -141,7 +142,7 @@ class Scan:
             self._settle_mass(rule, spec, list(counted.values()), spans, by_position, mine, found)
         elif spec.kind == BROKEN_STREAK:
             for job in counted.values():
-                spans = find_spans(words.words_of(job, at_least=spec.threshold), spec.threshold, spec.resolve_after)
+                spans = words.spans_of(job)
                 mine = old.pop(job.key, {})
                 if spans or mine:
                     self._settle_job(rule, spec, job, spans, by_position, mine, found)

@@ -188,19 +188,29 @@ def _update_alerts(rule: AlertRule, branch: Branch, found: Refreshed) -> None:
         return
     spec = spec_of(rule.spec)
     touched = found.left | found.ended
+    latest: dict[str, int] = {}
+    mass_changed = False
     # A span that ended long ago must find its alert before one that came after it: oldest first.
     for span in sorted(found.spans, key=lambda s: (s.opened, s.job)):
-        alert = _alert_for(rule, spec, branch, span)
-        touched.add(alert.pk)
+        if span.job in latest and not span.alert_id:  # whether it goes on with that one, the alert itself must know
+            mass_changed |= _bring_up_to_date(branch, spec, {latest[span.job]}, set())
+        latest[span.job] = _alert_for(rule, spec, branch, span).pk
+    touched |= set(latest.values()) | {span.alert_id for span in found.spans if span.alert_id}
     touched |= _join_causes(rule, branch, found.spans)
-    mass_changed = False
-    for alert in Alert.objects.select_for_update().filter(pk__in=touched).order_by("pk"):
-        alert.branch = branch
-        before = alert.state
-        _refresh_alert(alert, spec, ended=alert.pk in found.ended - found.left)
-        mass_changed |= spec.kind == MASS_FAILURE and alert.state != before
+    mass_changed |= _bring_up_to_date(branch, spec, touched, found.ended - found.left)
     if mass_changed:
         _look_below(branch)
+
+
+def _bring_up_to_date(branch: Branch, spec: RuleSpec, ids: set[int], ended: set[int]) -> bool:
+    """Bring alerts in line with their spans. Returns whether a mass failure began or ended."""
+    mass_changed = False
+    for alert in Alert.objects.select_for_update().filter(pk__in=ids).order_by("pk"):
+        alert.branch = branch
+        before = alert.state
+        _refresh_alert(alert, spec, ended=alert.pk in ended)
+        mass_changed |= spec.kind == MASS_FAILURE and alert.state != before
+    return mass_changed
 
 
 def _alert_for(rule: AlertRule, spec: RuleSpec, branch: Branch, span: AlertSpan) -> Alert:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hud.core.alerts.spans import Word, find_spans, mass_word
+from hud.core.alerts.spans import Word, find_spans, mass_word, spans_of_letters
 
 WORDS = {"F": True, "S": False, ".": None}
 
@@ -53,6 +53,14 @@ def test_the_order_in_which_commits_are_given_does_not_matter(words: list[Word],
     shuffled = list(enumerate(words))
     random.shuffle(shuffled)  # type: ignore[attr-defined]
     assert find_spans(shuffled, 2, 2) == find_spans(enumerate(words), 2, 2)
+
+
+@given(st.text(alphabet="rge.", max_size=40), st.integers(1, 4), st.integers(1, 3))
+def test_a_search_in_a_column_finds_the_same_spans(letters: str, threshold: int, greens: int) -> None:
+    positions = [3 * i + 5 for i in range(len(letters))]
+    words = [(p, {"r": True, "g": False}.get(letter)) for p, letter in zip(positions, letters, strict=True)]
+    found = list(spans_of_letters(letters.encode(), positions, threshold, greens))
+    assert found == find_spans(words, threshold, greens)
 
 
 def test_a_mass_failure_ends_only_when_that_is_certain() -> None:

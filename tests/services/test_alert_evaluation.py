@@ -224,6 +224,26 @@ def test_a_rule_that_was_off_for_a_short_time_goes_on_with_its_alert(world: Aler
     assert list(alert.events.values_list("kind", flat=True)) == ["raised", "resolved", "reopened"]
 
 
+def test_what_goes_on_as_it_comes_in_goes_on_from_scratch_too(world: AlertWorld) -> None:
+    world.column("unit", "SFFSFFSF")
+    rules_of(world.repository)
+    rule = AlertRule.objects.create(repository=world.repository, name="two", spec=RuleSpec(threshold=2).stored())
+    evaluate_from_scratch(main(world), rule)
+    (alert,) = alerts()
+    assert (alert.state, alert.episode, alert.first_bad) == ("resolved", 2, at_commit(5))
+    assert list(alert.events.values_list("kind", flat=True)) == ["raised", "resolved", "reopened", "resolved"]
+
+
+def test_a_failure_then_a_success_then_a_failure_is_no_two_in_a_row(world: AlertWorld) -> None:
+    rules_of(world.repository)
+    AlertRule.objects.create(repository=world.repository, name="two", spec=RuleSpec(threshold=2).stored())
+    for i, letters in enumerate(["FSF", "FCSF", "F.SKF", "FPSCF"]):
+        world.column(f"unit {i}", letters)
+    assert not Alert.objects.exists()
+    world.column("lint", "FCKF")
+    assert firing() == [["lint"]]
+
+
 # ── From scratch ─────────────────────────────────────────────────────────────────────────────────────────────────────
 _LINES = (
     "FAILED tests/test_io.py::test_seek - AssertionError: 1 != 2",

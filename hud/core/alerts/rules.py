@@ -67,8 +67,8 @@ class RuleSpec:
         found = next((p for p in self.jobs if _pattern(p.removeprefix("!")).search(name)), "!")
         return not found.startswith("!")
 
-    def letters(self) -> Mapping[int, str]:
-        """Return what each character of a cell says to the rule, for str.translate (hud.core.alerts.letters)."""
+    def letters(self) -> bytes:
+        """Return what each character of a cell says to the rule, for bytes.translate (hud.core.alerts.letters)."""
         return letters_for(self.counts)
 
     def stored(self) -> dict[str, Any]:
