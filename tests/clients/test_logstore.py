@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hud.clients.logstore import Cut, LogDamagedError, LogLine, LogNotFoundError, LogStore
+from hud.clients.logstore import store as store_module
 from hud.clients.logstore.writer import FrameSize
 
 WHOLE = {"max_bytes": 10**9, "head_bytes": 0, "tail_bytes": 0}
@@ -320,3 +321,29 @@ def test_the_names_of_objects_begin_with_the_key(store, storage):
     put(store, b"x\n", key="brindle/kestrel/501")
     names = storage.listdir("brindle/kestrel")[1]
     assert all(re.fullmatch(r"501\.(index|[0-9a-f]{16}\.frames)", name) for name in names)
+
+
+WINDOWS = {"short": (1, 7_000, 19_801), "long": (1, 7_000, 123_456, 250_000, 399_801)}
+
+
+def test_a_window_costs_the_same_wherever_it_lies_and_however_long_the_log_is(store, monkeypatch):
+    read = []
+
+    def counting(frame, stored):
+        read.append(frame.raw_length)
+        return decompressed(frame, stored)
+
+    decompressed = store_module._decompressed
+    monkeypatch.setattr(store_module, "_decompressed", counting)
+    piece = b"".join(b"%079d\n" % number for number in range(10_000))
+    for key, pieces in (("short", 2), ("long", 40)):
+        with store.open(key, **WHOLE) as writer:
+            for _ in range(pieces):
+                writer.write(piece)
+        assert writer.close().line_count == pieces * 10_000
+        for first in WINDOWS[key]:
+            read.clear()
+            numbers = [line.number for line in store.read_lines(key, first, first + 199)]
+            assert numbers == list(range(first, first + 200))
+            assert len(read) <= 2, "a window lies in one frame, or over the border of two"
+            assert sum(read) <= 2 << 20
