@@ -133,6 +133,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("<owner>/<name>/-/card/<sha>/group", card.group, name="group-card"),
     path("<owner>/<name>/-/why/<sha>/<int:column>", why.why, name="why"),
     path("<owner>/<name>/-/labels", why.labels, name="labels"),
+    path("<owner>/<name>/-/pulls", pull.pulls, name="pulls"),
     path("<owner>/<name>/-/follow/<path:branch>", subscription_pages.new, name="subscription-new"),
     path("<owner>/<name>/-/live/<path:branch>", live.live, name="live"),
     path("<owner>/<name>/-/changes/<path:branch>", live.changes, name="changes"),

@@ -164,7 +164,8 @@ class _Decision:
         evidence = Evidence(self.scenario, Timeline(self.scenario, self._is_unstable))
         failures = self.run.causes
         findings = self._findings(evidence, failures)
-        worst = min(findings, key=lambda finding: (_SEVERITY.index(finding.label), finding.confidence, finding.reason))
+        # Of several that are equally bad the first: failures are ranked, the primary explains itself best.
+        worst = min(findings, key=lambda finding: (_SEVERITY.index(finding.label), finding.confidence))
         runs = tuple(sorted({one for finding in findings if finding.label == worst.label for one in finding.runs}))
         if worst.label == "regression":
             runs = tuple(sorted({*runs, *self._reproductions(failures)}))

@@ -24,6 +24,8 @@ USUAL_FLAKE_RATE = 0.01
 USUAL_SAMPLES = 100
 """What is taken for granted of a job that is not known: as if so many commits had been seen, failing by chance at the
 usual rate. Few commits of its own move that little, many replace it."""
+OUTSIDE = 0.01
+"""What is always left to causes that no commit of this repository holds: a service, a tool's new version, the day."""
 HEALED_BY_ITSELF = 4.0
 """How many times likelier chance is where the job was green again on a commit that repairs nothing."""
 
@@ -270,7 +272,7 @@ def _chance_of_flake(
         by_chance /= 10
     elif healers and not any(_repairs(other, commit) for other in healers for commit in gap):
         by_chance *= HEALED_BY_ITSELF
-    return by_chance / (by_chance + BREAK_RATE * weight)
+    return max(OUTSIDE, by_chance / (by_chance + BREAK_RATE * weight))
 
 
 def _repairs(later: LaterCommit, commit: GapCommit) -> bool:

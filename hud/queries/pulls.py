@@ -1,10 +1,18 @@
-"""Which pull request is a commit of?"""
+"""Which pull request is a commit of? And which are there?"""
 
 from __future__ import annotations
 
+from collections import Counter, defaultdict
 from collections.abc import Collection
+from dataclasses import dataclass
+from typing import cast
 
-from hud.models import Commit, PostedReport, PullRequest, Repository
+from django.db.models import Count
+
+from classifier.verdict.model import Label
+from hud.core.cell import FAILING, State
+from hud.core.pullwords import GROUP_OF, GROUPS, sentence
+from hud.models import Cell, Commit, PostedReport, PullRequest, Repository
 
 
 def pull_numbers_of(repository: Repository, commits: Collection[Commit]) -> list[int]:
@@ -13,6 +21,53 @@ def pull_numbers_of(repository: Repository, commits: Collection[Commit]) -> list
     heads = PullRequest.objects.filter(repository=repository, head_shas__overlap=[commit.sha for commit in commits])
     found = set(heads.values_list("number", flat=True))
     return sorted(found | {commit.pull_number for commit in commits if commit.pull_number})
+
+
+@dataclass(frozen=True, slots=True)
+class ListedPull:
+    """A pull request in a list. `groups`: how many jobs of its head are in each of hud.core.pullwords.GROUPS; `passed`
+    jobs; `runs_known` is False while nothing has run on its head."""
+
+    row: PullRequest
+    groups: dict[str, int]
+    passed: int
+
+    @property
+    def state(self) -> str:
+        return "merged" if self.row.merged else self.row.state
+
+    @property
+    def runs_known(self) -> bool:
+        return bool(self.groups or self.passed)
+
+    @property
+    def words(self) -> str:
+        return sentence(self.groups, self.passed, "") if self.runs_known else "Nothing has run on its head yet."
+
+
+def listed_pulls(repository: Repository, most: int = 100) -> list[ListedPull]:
+    """Return the newest pull requests with what became of their heads. Two statements."""
+    rows = newest_pulls(repository, most)
+    heads = {row.head_sha for row in rows if row.head_sha}
+    found = Cell.objects.filter(commit__repository=repository, commit__sha__in=heads)
+    counted = found.values_list("commit__sha", "state", "verdict").annotate(jobs=Count("pk")).order_by()
+    groups: dict[str, Counter[str]] = defaultdict(Counter)
+    for sha, state, verdict, jobs in counted:
+        groups[sha][_group(State(state), verdict)] += jobs
+    return [
+        ListedPull(row, {g: n for g, n in groups[row.head_sha].items() if g in GROUPS}, groups[row.head_sha]["passed"])
+        for row in rows
+    ]
+
+
+def _group(state: State, verdict: str) -> str:
+    if state in FAILING:
+        return GROUP_OF.get(cast(Label, verdict or "unknown"), "unknown")
+    if state in (State.PENDING, State.QUEUED):
+        return "pending"
+    if state is State.CANCELLED:
+        return GROUP_OF["cancelled"]
+    return "passed" if state is State.SUCCESS else "quiet"
 
 
 def newest_pulls(repository: Repository, most: int = 20) -> list[PullRequest]:

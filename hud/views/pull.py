@@ -17,7 +17,7 @@ from hud.core.website import pull_address, website_of
 from hud.models import Repository
 from hud.queries.places import branch_at
 from hud.queries.pull import PullPage, PullState, pull_page
-from hud.queries.pulls import newest_pulls
+from hud.queries.pulls import listed_pulls, newest_pulls
 from hud.services.force_merge import LONGEST_REASON, CannotForce, force_merge
 from hud.services.permissions import is_admin, is_on_call
 from hud.views.errors import Missing, Nearby
@@ -70,6 +70,15 @@ def _page(
     response = render(request, "hud/pull.html", context, status=status)
     response["Cache-Control"] = "private, no-cache"
     return response
+
+
+@require_http_methods(["GET", "HEAD"])
+@redirects_moved
+def pulls(request: HttpRequest, owner: str, name: str) -> HttpResponse:
+    """The newest pull requests, each in a sentence."""
+    repository = repository_or_missing(owner, name)
+    context = {"repository": repository, "base": f"/{quote(repository.full_name)}", "pulls": listed_pulls(repository)}
+    return render(request, "hud/pulls.html", context)
 
 
 def _groups(state: PullState | None) -> list[dict[str, object]]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from django.test import Client
 
@@ -99,3 +101,30 @@ def test_a_moved_repository_leads_to_its_new_name(client: Client, trunk: Trunk) 
     trunk.repository.aliases.create(owner="old", name="name")
     response = client.get("/old/name/pull/7")
     assert (response.status_code, response["Location"]) == (302, PAGE)
+
+
+def test_the_list_says_of_each_what_became_of_its_head(client: Client) -> None:
+    trunk = green_trunk()
+    passes(open_pull(trunk, 7), trunk)
+    fails(open_pull(trunk, 8, "emil"), trunk)
+    judge_all()
+    PullRequest.objects.create(repository=trunk.repository, number=9, title="<b>x</b>", labels=["urgent"], merged=True)
+    page = client.get("/brindle/kestrel/-/pulls").content.decode()
+    assert page.index("#9") < page.index("#8") < page.index("#7")
+    assert "1 failure is yours." in page and "Nothing failed: 1 job passed." in page
+    assert "Nothing has run on its head yet." in page and "merged" in page
+    assert "urgent" in page and "<b>x</b>" not in page
+    assert "/brindle/kestrel/-/pulls" in client.get("/brindle/kestrel/main").content.decode()
+
+
+def test_a_longer_list_of_pull_requests_costs_no_more(client: Client, django_assert_max_num_queries: Any) -> None:
+    trunk = green_trunk()
+    for number in range(1, 9):
+        fails(open_pull(trunk, number, f"author{number}"), trunk)
+    with django_assert_max_num_queries(10):
+        assert client.get("/brindle/kestrel/-/pulls").status_code == 200
+
+
+def test_a_repository_without_pull_requests_says_how_hud_learns_of_them(client: Client) -> None:
+    green_trunk()
+    assert b"HUD knows no pull request here" in client.get("/brindle/kestrel/-/pulls").content
