@@ -1,5 +1,6 @@
 """Alerts that come from time passing, not from results: nothing ran for long, or runs wait for long."""
 
+import logging
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -20,6 +21,9 @@ from hud.queries.alert_rows import JobTable
 from hud.services.locks import lock_repository
 from hud.services.telling import tell
 
+logger = logging.getLogger(__name__)
+
+KINDS_BY_TIME = (STALE, QUEUE_TIME)
 _NEWEST_ROWS = 50
 
 
@@ -34,15 +38,37 @@ class Trouble:
 
 
 def evaluate_by_clock() -> int:
-    """Look at all rules by time. Returns how many alerts of theirs fire."""
+    """Look at all rules by time. Returns how many alerts of theirs fire. One that fails does not stop the others."""
     fires = 0
-    rules = AlertRule.objects.filter(spec__kind__in=[STALE, QUEUE_TIME]).select_related("repository")
+    rules = AlertRule.objects.filter(spec__kind__in=KINDS_BY_TIME).select_related("repository")
     for rule in rules:
-        name = spec_of(rule.spec).branch or rule.repository.default_branch
-        branch = Branch.objects.select_related("repository").filter(repository=rule.repository, name=name).first()
-        if branch is not None:
-            fires += _evaluate(rule, branch)
+        branch = Branch.objects.select_related("repository").filter(**_looked_at(rule)).first()
+        try:
+            fires += _evaluate(rule, branch) if branch is not None else False
+        except Exception:  # whatever it is: it is looked at again in seconds, and others must not wait
+            logger.exception("the alert rule %s of %s could not be evaluated", rule.pk, rule.repository.full_name)
+    _end_what_no_rule_looks_at()
     return fires
+
+
+def _looked_at(rule: AlertRule) -> dict[str, object]:
+    return {"repository": rule.repository, "name": spec_of(rule.spec).branch or rule.repository.default_branch}
+
+
+def _end_what_no_rule_looks_at() -> None:
+    """End alerts by time whose rule has become another one, or looks at another branch now."""
+    firing = Alert.objects.filter(kind__in=KINDS_BY_TIME).exclude(state=Alert.State.RESOLVED)
+    for alert in firing.select_related("rule__repository", "branch"):
+        looked_at = alert.rule.spec.get("kind") == alert.kind and alert.branch.name == _looked_at(alert.rule)["name"]
+        if not looked_at:
+            _end_one(alert.pk)
+
+
+@transaction.atomic
+def _end_one(alert_id: int) -> None:
+    alert = Alert.objects.select_for_update().exclude(state=Alert.State.RESOLVED).filter(pk=alert_id).first()
+    if alert is not None:
+        _resolve(alert, "Ended: its rule looks at it no more.")
 
 
 @transaction.atomic
@@ -138,10 +164,10 @@ def _open(rule: AlertRule, spec: RuleSpec, branch: Branch, alert: Alert | None, 
     return alert
 
 
-def _resolve(alert: Alert) -> None:
+def _resolve(alert: Alert, words: str = "It is no longer so.") -> None:
     now = timezone.now()
     alert.state, alert.resolved_at, alert.ended_seen_at = Alert.State.RESOLVED, now, now
     alert.save()
     alert.acknowledgements.filter(ended_at=None).update(ended_at=now)
-    AlertEvent.objects.create(alert=alert, kind="resolved", text="It is no longer so.")
+    AlertEvent.objects.create(alert=alert, kind="resolved", text=words)
     tell(alert)
