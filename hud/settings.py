@@ -427,6 +427,8 @@ CELERY_BEAT_SCHEDULE["look after alerts"] = {
     "options": {"expires": 30},
 }
 
+MAIL_KEEP_DAYS = _env.whole_number("MAIL_KEEP_DAYS", 90, "days that mails to followers are kept and shown", least=1)
+CELERY_BEAT_SCHEDULE["forget old mails"] = {"task": "hud.tasks.forget_old_mails", "schedule": 3600.0}
 CELERY_BEAT_SCHEDULE["tell people"] = {
     "task": "hud.tasks.notify_people",
     "schedule": NOTIFY_SWEEP_S,

@@ -14,6 +14,7 @@ from hud.services import (
     junit,
     logs,
     logwork,
+    mail,
     poll,
     turns,
     waiting_results,
@@ -157,10 +158,18 @@ def notify_target(target_id: int) -> None:
 @shared_task(name="hud.tasks.notify_people")
 def notify_people() -> None:
     """Tell people of what they follow, and authors of what their commits broke."""
-    look_at_followed()
-    tell_followers()
-    tell_authors()
-    deliver_mails()
+    try:
+        look_at_followed()
+        tell_followers()
+        tell_authors()
+    finally:  # what was written before must go out, whatever goes wrong here
+        deliver_mails()
+
+
+@shared_task(name="hud.tasks.forget_old_mails")
+def forget_old_mails() -> int:
+    """Delete mails about what people follow that were sent long ago."""
+    return mail.forget_old_mails()
 
 
 @shared_task(name="hud.tasks.forget_old_items")

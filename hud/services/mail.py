@@ -86,6 +86,14 @@ def deliver_mails() -> int:
     return len(tried)
 
 
+def forget_old_mails() -> int:
+    """Delete mails to followers that are over for so long. Those about alerts stay with their alert's timeline."""
+    before = timezone.now() - timedelta(days=settings.MAIL_KEEP_DAYS)
+    over = Mail.objects.filter(created_at__lt=before, alert=None).exclude(state=Mail.State.WAITING)
+    deleted, _ = over.delete()
+    return deleted
+
+
 def _due() -> QuerySet[Mail]:
     return Mail.objects.filter(state=Mail.State.WAITING, due_at__lte=timezone.now())
 

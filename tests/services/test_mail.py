@@ -13,7 +13,7 @@ from hud.clients.notify import Options
 from hud.clients.notify.person import Letter, mail_of
 from hud.core.mailaddress import is_unread, mail_address
 from hud.models import Mail, MailAttempt
-from hud.services.mail import deliver_mails, write_mail
+from hud.services.mail import deliver_mails, forget_old_mails, write_mail
 from tests.fakes.mailserver import MailServer, mail_server
 
 START = datetime(2026, 3, 2, 12, 0, tzinfo=UTC)
@@ -165,3 +165,16 @@ def test_plain_addresses_are_taken(address: str) -> None:
 )
 def test_addresses_that_nobody_reads_are_known(address: str, unread: bool) -> None:
     assert is_unread(address) is unread
+
+
+@pytest.mark.django_db
+@pytest.mark.usefixtures("broker")
+def test_mails_that_are_over_for_long_are_forgotten_and_waiting_ones_are_not(clock: Any, settings: Any) -> None:
+    settings.MAIL_KEEP_DAYS = 30
+    for key in ("over", "waiting"):
+        write(key)
+    Mail.objects.filter(key="over").update(state="delivered")
+    assert forget_old_mails() == 0
+    clock.shift(timedelta(days=31))
+    assert forget_old_mails() == 1
+    assert Mail.objects.get().key == "waiting"
