@@ -1,10 +1,11 @@
 """From the webhook that makes an alert true to the notification that arrives, under load, with a worker killed.
 
 10,000 events come in at a steady rate; 200 streaks open and close among them. Two sets of workers as `make run` starts
-them (one process that takes events in, one whose threads send), of which one set is killed half-way, unasked. Three
-targets: one that takes each alert by itself, one that takes several as one, one that nobody answers at. A task that
-does what the scheduler does is sent every five seconds. The run fails if an alert is not raised exactly once, or if a
-notification is lost or comes twice without saying so. What is sent late counts from when it should have been sent.
+them (one process that takes events in, one for what follows, one whose threads send), of which one set is killed
+half-way, without a word. Three targets: one that takes each alert by itself, one that takes several as one, one that
+nobody answers at. A task that does what the scheduler does is sent every five seconds. The run fails if an alert is
+not raised exactly once, or if a notification is lost or comes twice without saying so. What is sent late counts from
+when it should have been sent.
 """
 
 from __future__ import annotations
@@ -46,7 +47,6 @@ CONNECTIONS = 8
 BUDGET_S = 5.0
 SWEEP_S = 5.0
 _LIMIT_S = 240.0
-_SENDING = ("--pool", "threads", "--concurrency", "16")
 
 
 def run() -> Report:
@@ -110,12 +110,19 @@ def _set(name: str, value: Any) -> None:
 
 
 def _workers(stack: ExitStack, url: str, logs: Path, name: str, *, fresh: bool) -> list[subprocess.Popen[bytes]]:
-    """Start a set of workers: one that takes events in and does what follows, one that sends."""
-    taking = worker(url, logs / f"alerts-{name}.log", name=f"take-{name}", fresh=fresh)
-    sending = worker(
-        url, logs / f"alerts-{name}-send.log", name=f"send-{name}", queues="notify", options=_SENDING, fresh=False
+    """Start a set of workers, as `make run` does: for events, for what follows them, and one that sends."""
+    kinds: tuple[tuple[str, Sequence[str]], ...] = (
+        ("ingest", ("--concurrency", "1")),
+        ("work,poll", ("--concurrency", "1")),
+        ("notify", ("--pool", "threads", "--concurrency", "16")),
     )
-    return [stack.enter_context(taking), stack.enter_context(sending)]
+    started = []
+    for number, (queues, options) in enumerate(kinds):
+        first = queues.partition(",")[0]
+        log, empty = logs / f"alerts-{name}-{first}.log", fresh and number == 0
+        context = worker(url, log, name=f"{first}-{name}", queues=queues, options=options, fresh=empty)
+        started.append(stack.enter_context(context))
+    return started
 
 
 def _sweep(ended: threading.Event) -> None:
