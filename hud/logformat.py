@@ -8,6 +8,9 @@ import re
 from collections.abc import Iterable
 from datetime import UTC, datetime
 
+import redis
+from kombu.exceptions import OperationalError
+
 HIDDEN = "[hidden]"
 _SHAPES = [
     (re.compile(r"(?<=://)[^\s/:@]*:[^\s/@]+(?=@)"), HIDDEN),  # user:password@ in an address
@@ -70,6 +73,30 @@ class SecretFreeFormatter(logging.Formatter):
         for shape, replacement in _SHAPES:
             line = shape.sub(replacement, line)
         return line
+
+
+class OneLineForLostConnections(logging.Filter):
+    """Says in one line that Celery lost its broker. Its stacks, hundreds of lines a minute, tell no more than that.
+
+    Nor does its announcement, at each loss, of what its next version will do with running tasks: HUD's may run twice.
+    """
+
+    _TOLD_BY = ("celery.beat", "celery.worker.consumer", "celery.bootsteps")
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        if record.name == "py.warnings" and "CPendingDeprecationWarning" in record.getMessage():
+            return False
+        if record.exc_info and record.name.startswith(self._TOLD_BY) and _is_lost_connection(record.exc_info[1]):
+            record.msg, record.args, record.exc_info = record.getMessage().partition("\n")[0], (), None
+        return True
+
+
+def _is_lost_connection(error: BaseException | None) -> bool:
+    while error is not None:
+        if isinstance(error, OSError | redis.ConnectionError | OperationalError):
+            return True
+        error = error.__cause__ or error.__context__
+    return False
 
 
 def _extra(record: logging.LogRecord) -> dict[str, object]:

@@ -9,8 +9,10 @@ leases of all it holds, so the lease can be a few seconds. The same beat tells /
 from __future__ import annotations
 
 import time
+from contextlib import suppress
 from typing import Any
 
+import redis
 from celery import bootsteps
 from celery.signals import worker_process_init
 
@@ -41,9 +43,10 @@ class KeepLeases(bootsteps.StartStopStep):  # type: ignore[misc] # Celery has no
             self._timer.cancel()
             self._timer = None
         channel = consumer.task_consumer.channel if consumer.task_consumer else None
-        if channel is not None:
-            with channel.conn_or_acquire() as broker:
-                broker.zrem(WORKERS_KEY, consumer.hostname)
+        if channel is None or channel.connection is None:  # the broker went away, and with it the list
+            return
+        with suppress(redis.RedisError, OSError), channel.conn_or_acquire() as broker:
+            broker.zrem(WORKERS_KEY, consumer.hostname)
 
     def _beat(self, consumer: Any) -> None:
         channel = consumer.task_consumer.channel

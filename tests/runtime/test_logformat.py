@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from hud.logformat import SecretFreeFormatter
+from hud.logformat import OneLineForLostConnections, SecretFreeFormatter
 
 
 def record(message: str, *arguments: object, **extra: object) -> logging.LogRecord:
@@ -65,3 +65,34 @@ def test_what_looks_like_a_secret_is_hidden(text: str) -> None:
 def test_ordinary_addresses_stay_readable() -> None:
     text = "GET https://api.github.com/repos/a/b/actions/runs?per_page=100&page=2"
     assert text in SecretFreeFormatter().format(record(text))
+
+
+def lost_connection(logger: str, error: Exception) -> logging.LogRecord:
+    try:
+        try:
+            raise ConnectionRefusedError(111, "Connection refused")
+        except OSError as lost:
+            raise error from lost
+    except type(error) as raised:
+        trouble = (type(raised), raised, raised.__traceback__)
+    return logging.LogRecord(logger, logging.ERROR, "beat.py", 1, "Message Error: %s\n%s", ("no", ["stack"]), trouble)
+
+
+def test_a_lost_broker_is_one_line_of_celerys() -> None:
+    record = lost_connection("celery.beat", RuntimeError("Couldn't apply scheduled task"))
+    assert OneLineForLostConnections().filter(record)
+    assert SecretFreeFormatter().format(record) == "error   celery.beat: Message Error: no"
+
+
+def test_a_task_that_fails_keeps_its_trace_whatever_the_error_is() -> None:
+    record = lost_connection("celery.app.trace", RuntimeError("the task failed"))
+    OneLineForLostConnections().filter(record)
+    assert "ConnectionRefusedError" in SecretFreeFormatter().format(record)
+
+
+def test_celerys_announcement_of_its_next_version_is_not_repeated_at_each_loss() -> None:
+    warning = logging.LogRecord(
+        "py.warnings", logging.WARNING, "w.py", 1, "%s", ("x: CPendingDeprecationWarning: y",), None
+    )
+    other = logging.LogRecord("py.warnings", logging.WARNING, "w.py", 1, "%s", ("x: ResourceWarning: y",), None)
+    assert [OneLineForLostConnections().filter(each) for each in (warning, other)] == [False, True]
