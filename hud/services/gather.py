@@ -13,14 +13,14 @@ from itertools import islice
 from typing import Any
 
 from django.db import transaction
-from django.db.models import Min
+from django.db.models import Max, Min
 from django.utils import timezone
 
 from hud.clients.github import GitHubClient, NotFound, first_parents
 from hud.core.cell import State
 from hud.core.facts import Facts, HeadFact
 from hud.core.trunk import head_of
-from hud.models import Branch, BranchCommit, Cell, Commit, Repository, Run, WorkflowRun
+from hud.models import Branch, BranchCommit, Cell, Commit, PullRequest, Repository, Run, WorkflowRun
 from hud.services.inbox import take
 from hud.services.ingest import Applied, apply_facts
 
@@ -39,6 +39,9 @@ RUN_LIFE = timedelta(days=35)
 """GitHub ends every workflow run after this time."""
 MOST_OPEN_RUNS = 50
 NEWEST_ROWS = 100
+MOST_PULL_PAGES = 3
+MOST_PULL_HEADS = 10
+"""Heads of pull requests whose runs are asked for in one round: webhooks bring most of them sooner."""
 
 
 class SameRepository(Exception):
@@ -221,12 +224,19 @@ class Gatherer:
     def _open_runs(self, gone: set[int]) -> list[int]:
         rows = BranchCommit.objects.filter(branch=self.branch).order_by("-position")
         commit_ids = list(rows.values_list("commit_id", flat=True)[:NEWEST_ROWS])
+        if self.branch.name == self.repository.default_branch:
+            commit_ids += self._heads_of_open_pulls()
         unfinished = WorkflowRun.objects.filter(commit_id__in=commit_ids, created_at__gte=timezone.now() - RUN_LIFE)
         ids = set(unfinished.exclude(status="completed", jobs_listed=True).values_list("external_id", flat=True))
         waiting = Cell.objects.filter(commit_id__in=commit_ids, state__in=[State.PENDING, State.QUEUED])
         recent = waiting.filter(run__created_at__gte=timezone.now() - RUN_LIFE, run__workflow_run_id__isnull=False)
         ids.update(run_id for run_id in recent.values_list("run__workflow_run_id", flat=True) if run_id is not None)
         return sorted(ids - gone, reverse=True)[:MOST_OPEN_RUNS]
+
+    def _heads_of_open_pulls(self) -> list[int]:
+        pulls = PullRequest.objects.filter(repository=self.repository, state="open").order_by("-number")
+        shas = list(pulls.values_list("head_sha", flat=True)[:NEWEST_ROWS])
+        return list(Commit.objects.filter(repository=self.repository, sha__in=shas).values_list("pk", flat=True))
 
     def gather_runs(self, runs: Iterable[Json]) -> int:
         """Take in workflow runs and the jobs of all their attempts, where there is news. Returns how many had some."""
@@ -285,6 +295,30 @@ class Gatherer:
         finally:
             if jobs or listed:
                 self._take("rest.jobs", jobs, listed=listed)
+
+    # ---- pull requests ----------------------------------------------------------------------------------------------
+
+    def gather_pulls(self) -> None:
+        """Take in the pull requests that changed since the last look, and the runs on heads of which none is known.
+
+        Webhooks tell of them sooner; this repairs what they lost, and stands in for them where there are none.
+        """
+        latest = PullRequest.objects.filter(repository=self.repository).aggregate(at=Max("updated_at"))["at"]
+        heads: list[str] = []
+        for page in islice(self._client.pulls(self.repository.full_name).pages(), MOST_PULL_PAGES):
+            self._alive()
+            news = [pull for pull in page.items if latest is None or _time(pull["updated_at"]) >= latest]
+            self._take("rest.pulls", news)
+            heads += [pull["head"]["sha"] for pull in news if pull.get("state") == "open"]
+            if latest is None or page.unchanged or len(news) < len(page.items):
+                break
+        known = set(
+            WorkflowRun.objects.filter(repository=self.repository, commit__sha__in=heads).values_list(
+                "commit__sha", flat=True
+            )
+        )
+        for sha in [sha for sha in heads if sha not in known][:MOST_PULL_HEADS]:
+            self.gather_runs_of_commit(sha)
 
     def _take(self, event: str, items: list[Json], **more: Any) -> None:
         if items or more:

@@ -109,6 +109,8 @@ def _poll(gatherer: Gatherer) -> None:
     for sha in trunk.fresh if had_rows else ():
         gatherer.gather_runs_of_commit(sha)
     gatherer.gather_open_runs()
+    if settings.GITHUB_TOKEN and branch.name == branch.repository.default_branch:
+        gatherer.gather_pulls()  # without a token every request counts, and there are sixty an hour
     if deep:
         branch.poll_cursor["deep_look_at"] = timezone.now().isoformat()
 

@@ -380,6 +380,10 @@ def _pull_commits(github: FakeGitHub, repository: FakeRepository, seen: Seen, nu
     return github.page(seen, repository.pull_commits.get(int(number), []))
 
 
+def _pulls(github: FakeGitHub, repository: FakeRepository, seen: Seen) -> Any:
+    return github.page(seen, sorted(repository.pulls.values(), key=lambda pull: pull["updated_at"], reverse=True))
+
+
 def _pulls_of(github: FakeGitHub, repository: FakeRepository, seen: Seen, sha: str) -> Any:
     found = [n for n, commits in repository.pull_commits.items() if any(c["sha"] == sha for c in commits)]
     return github.page(seen, [repository.pulls[number] for number in found])
@@ -463,6 +467,7 @@ _ROUTES: list[tuple[str, Callable[..., Any]]] = [
     (r"/issues/comments/(\d+)", _comment),
     (r"/check-runs", _check_runs),
     (r"/check-runs/(\d+)", _check_run),
+    (r"/pulls", _pulls),
     (r"/pulls/(\d+)", _pull),
     (r"/pulls/(\d+)/commits", _pull_commits),
     (r"/compare/(.+)\.\.\.(.+)", _compare),

@@ -190,6 +190,11 @@ class GitHubClient:
         """Return a context giving the job's log in pieces of bytes; see LogReader.open for what may go wrong."""
         return self._logs.open(_repo(full_name, "actions", "jobs", job_id, "logs"))
 
+    def pulls(self, full_name: str) -> Listing:
+        """List pull requests of all states, last changed first."""
+        params: Params = {"state": "all", "sort": "updated", "direction": "desc"}
+        return self._list(_repo(full_name, "pulls"), params, conditional=True)
+
     def pull(self, full_name: str, number: int) -> Json:
         return self._one(_repo(full_name, "pulls", number))
 
