@@ -26,7 +26,9 @@ _GENERIC = re2.compile(
     r"|make(?:\[\d+\])?: \*\*\* .*error \d+"
     r"|ninja: build stopped\b.*"
     r"|=+ ?(?:failures|errors|short test summary info) ?=+"
-    r"|traceback \(most recent call last\):"
+    r"|traceback \(most recent call last\):|\* what went wrong:.*"
+    r"|(?:failed: |error: )?build did not complete(?: successfully)?"
+    r"|executed \d+ out of \d+ tests?:.*"
     r"|failed \((?:failures|errors|skipped|expected failures|unexpected successes)=.*"
     r"|=*\s*(?:\d+ (?:failed|passed|errors?|skipped|deselected|warnings?|xfailed|xpassed|rerun)(?:, )?)+(?: in .*)?"
     r"|build failed(?: in [\d.:hms ]+| with an exception|: exit .*)?"
@@ -104,9 +106,7 @@ def is_bare(failure: Failure) -> bool:
     if failure.tests:
         return False
     said = failure.captures or (failure.line,)
-    if failure.category in ("crash", "timeout") and all(_BARE.match(text.strip()) for text in said):
-        return True
-    return all(_WRAPPER.search(text) or _VAGUE.match(text.strip()) for text in said)
+    return all(_BARE.match(text.strip()) or _WRAPPER.search(text) or _VAGUE.match(text.strip()) for text in said)
 
 
 def causes_of(failures: Sequence[Failure]) -> tuple[Failure, ...]:

@@ -83,23 +83,36 @@ def _words(kind: Kind, words: str) -> KindPattern:
 # checks stand before builds; a name that both builds and tests is a test, its compile errors are told by category.
 DEFAULT_KINDS: tuple[KindPattern, ...] = (
     KindPattern("compatibility", r"(?:^|[^a-z])(?:back|for)wards?[-_ ]?compat"),
-    _words("compatibility", r"(?:bc|fc|api|abi|schema|binary)[-_ ](?:lint\w*|compat\w*|check\w*)"),
+    _words("compatibility", r"(?:bc|fc|api|abi|schema|binary)[-_\s](?:lint\w*|compat\w*|check\w*)"),
     _words("compatibility", r"compat compatibility japicmp revapi api-extractor semver-checks?"),
     KindPattern("lint", r"(?:^|[^a-z])(?:es|py|ts|css|html|yaml|md|markdown|go|cpp|style|ansible-|golangci-|k)?lint"),
     _words("lint", r"ruff flake8 clang-?(?:format|tidy) checkstyle pre-?commit spotless rubocop mypy pyright clippy"),
     _words("lint", r"shellcheck hadolint actionlint spotbugs findbugs pmd rat rustfmt gofmt prettier isort"),
-    _words("lint", r"licen[cs]es? type-?check(?:s|ing)?"),
+    _words(
+        "lint",
+        r"licen[cs]es? type[-_\s]?check(?:s|ing)? commitlint typos codespell spell(?:ing|[-_\s]?check(?:er|ing)?)",
+    ),
+    _words("lint", r"golangci gofumpt go[-_\s]vet static[-_\s]analysis codeql semgrep check[-_\s](?:format|style|fmt)"),
+    _words("lint", r"cargo[-_\s]fmt"),
     KindPattern("lint", r"(?:^|/ |\()(?:code-?)?(?:style|fmt|format|formatting|black)(?:[- ]check)?(?: \(|\)|$)"),
     KindPattern("docs", r"(?:^|[^a-z_])(?:docs?|documentation|javadoc|sphinx|doxygen|rustdoc|linkcheck)(?:[^a-z_]|$)"),
-    _words("docs", r"(?:build|publish|check)[-_]docs?"),
+    _words("docs", r"(?:build|publish|check)[-_]docs? link[-_\s]?check(?:er)?s?"),
     KindPattern("sanity", r"sanity|mergeability|(?:^|[^a-z])check[-_ ]?(?:pr|labels?|title|change|dependenc)"),
-    _words("sanity", r"labell?er dco cla dependency(?:[-_ ](?:review|check))? pr[-_ ](?:checks?|title)"),
-    KindPattern("sanity", r"\.ya?ml$"),
+    _words("sanity", r"labell?er dco cla dependency(?:[-_\s](?:review|check))? pr[-_\s](?:checks?|title)"),
+    _words("sanity", r"semantic[-_\s](?:pull[-_\s]request|pr|title) changelog(?:[-_\s]check)?"),
+    KindPattern("sanity", r"(?:^|/ )(?:[a-z]+-)?audit$|\.ya?ml$"),
+    KindPattern("lint", r"(?:^|/ )vet$"),
     KindPattern("test", r"(?:^|/ )[^/(]*test[^/]*$"),
     KindPattern(
         "build",
         r"(?:^|/ |(?:^|/ )[^/(]*[^a-z/(])"
-        r"(?:(?:re)?(?:build|compile|package|wheel|image)s?|compilation|packaging)(?:[^a-z/][^/]*)?$",
+        r"(?:(?:re)?(?:build|compile|package|wheel|image)s?|compilation|packaging|assemble[a-z]*)(?:[^a-z/][^/]*)?$",
+    ),
+    # A job without a telling name in a workflow that has one: `build / linux`, but not `Build and test / linux`.
+    KindPattern("test", r"test|spec|e2e|(?:^|[^a-z])(?:unit|integration|acceptance|smoke)(?:[^a-z]|$)"),
+    KindPattern(
+        "build",
+        r"(?:^|[^a-z])(?:re)?(?:build|compile|package)s?(?:[^a-z][^/]*)? / |(?:bazel|cargo|go|make) build",
     ),
 )
 
