@@ -77,13 +77,17 @@ def write_mail(
 
 def deliver_mails() -> int:
     """Send what is due, unless somebody is at it. Returns how many mails were tried."""
-    if not is_mail_on() or not _due().exists():
-        return 0
-    with _alone() as mine:
-        tried = list(_due().order_by("due_at", "id")[:_MOST_AT_ONCE]) if mine else []
-        for mail in tried:
-            _send_one(mail)
-    return len(tried)
+    tried = 0
+    # What is written while somebody sends finds the lock taken: whoever holds it looks again.
+    while is_mail_on() and _due().exists():
+        with _alone() as mine:
+            due = list(_due().order_by("due_at", "id")[:_MOST_AT_ONCE]) if mine else []
+            for mail in due:
+                _send_one(mail)
+        if not due:
+            break
+        tried += len(due)
+    return tried
 
 
 def forget_old_mails() -> int:

@@ -14,43 +14,60 @@ from typing import cast
 
 @dataclass
 class MailServer:
-    """`recipient_answers`: answers to RCPT TO, the last one for ever. `cut`: hang up after the text was sent."""
+    """`recipient_answers`: answers to RCPT TO, the last one for ever. `cut`: hang up after the text was sent.
+
+    Until `release` is set, what was taken is not acknowledged.
+    """
 
     url: str = ""
     recipient_answers: list[str] = field(default_factory=lambda: ["250 ok"])
     cut: int = 0
     got: list[EmailMessage] = field(default_factory=list)
     recipients: list[str] = field(default_factory=list)
+    release: threading.Event = field(default_factory=threading.Event)
 
     def next_answer(self) -> str:
         return self.recipient_answers.pop(0) if len(self.recipient_answers) > 1 else self.recipient_answers[0]
 
 
-@contextmanager
-def mail_server() -> Iterator[MailServer]:
-    """Serve one on a free port."""
-    known = MailServer()
+class _Server(socketserver.ThreadingTCPServer):
+    allow_reuse_address = daemon_threads = True
 
+
+@contextmanager
+def mail_server(*, holding: bool = False) -> Iterator[MailServer]:
+    """Serve one on a free port. With `holding` it acknowledges only after `release` is set."""
+    known = MailServer()
+    if not holding:
+        known.release.set()
+    with _Server(("127.0.0.1", 0), _handler(known)) as server:
+        known.url = f"smtp://127.0.0.1:{server.server_address[1]}"
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
+        thread.start()
+        try:
+            yield known
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+def _handler(known: MailServer) -> type[socketserver.StreamRequestHandler]:
     class Handler(socketserver.StreamRequestHandler):
         def handle(self) -> None:
             self._say("220 hud.test ready")
             while line := self.rfile.readline():
                 word = line.decode().strip()
                 command = word[:4].upper()
-                if command in ("EHLO", "HELO"):
-                    self._say("250 hud.test")
-                elif command == "RCPT":
-                    known.recipients.append(word.partition(":")[2])
-                    self._say(known.next_answer())
-                elif command == "DATA":
+                if command == "DATA":
                     self._say("354 go on")
                     if not self._take():
                         return
-                elif command == "QUIT":
-                    self._say("221 bye")
+                    continue
+                if command == "RCPT":
+                    known.recipients.append(word.partition(":")[2])
+                self._say(known.next_answer() if command == "RCPT" else "250 hud.test")
+                if command == "QUIT":
                     return
-                else:
-                    self._say("250 ok")
 
         def _take(self) -> bool:
             lines = []
@@ -60,21 +77,14 @@ def mail_server() -> Iterator[MailServer]:
             if known.cut:
                 known.cut -= 1
                 return False
-            self._say("250 taken")
+            known.release.wait(30)
+            try:
+                self._say("250 taken")
+            except OSError:  # the sender was killed meanwhile
+                return False
             return True
 
         def _say(self, text: str) -> None:
             self.wfile.write(text.encode() + b"\r\n")
 
-    class Server(socketserver.ThreadingTCPServer):
-        allow_reuse_address = daemon_threads = True
-
-    with Server(("127.0.0.1", 0), Handler) as server:
-        known.url = f"smtp://127.0.0.1:{server.server_address[1]}"
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
-        thread.start()
-        try:
-            yield known
-        finally:
-            server.shutdown()
-            thread.join()
+    return Handler
