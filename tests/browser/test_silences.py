@@ -209,7 +209,7 @@ def pages_of(world: AlertWorld) -> list[str]:
     ]
 
 
-@pytest.mark.parametrize(("scheme", "width"), [("light", 1280), ("dark", 1280), ("light", 390)])
+@pytest.mark.parametrize(("scheme", "width"), [("light", 1280), ("dark", 800), ("light", 390)])
 def test_no_page_has_an_obstacle_or_scrolls_sideways(
     world: AlertWorld, admin_page: Page, live_server: LiveServer, scheme: str, width: int
 ) -> None:
