@@ -1,4 +1,4 @@
-"""Alerts and targets for programs. Everyone may read alerts."""
+"""Alerts for programs. Everyone may read them."""
 
 from __future__ import annotations
 
@@ -7,22 +7,16 @@ from typing import Any
 
 from django.http import HttpRequest
 from django.urls import reverse
-from ninja import Field, Query, Router, Schema, Status
+from ninja import Query, Router, Schema
 from ninja.errors import HttpError
 
-from hud.api.alert_rules import repository_or_404
-from hud.api.auth import CALLERS, REFUSALS, require_admin, require_on_call
+from hud.api.auth import CALLERS, REFUSALS, require_on_call
 from hud.api.schemas import Problem
-from hud.clients.notify import TargetRefused
-from hud.models import Alert, OutboxMessage, Target
+from hud.models import Alert
 from hud.queries.alert_links import dashboard_path
 from hud.queries.alert_pending import PendingAlert, pending_like
 from hud.queries.alerts import MOST_PER_PAGE, AlertFilter, AlertItem, alert_item, alert_page, alerts_like
 from hud.services import acknowledge as acknowledging
-from hud.services.audit import record
-from hud.services.outbox import enqueue_test
-from hud.services.targets import TargetConflict, save_target
-from hud.services.targets import told as target_told
 
 router = Router(tags=["alerts"])
 _MISSING = {404: Problem}
@@ -217,117 +211,3 @@ def _alert_out(request: HttpRequest, item: AlertItem) -> dict[str, Any]:
         "dashboard": spec.dashboard_url or request.build_absolute_uri(dashboard_path(alert)),
         "url": request.build_absolute_uri(reverse("alert", args=[alert.pk])),
     }
-
-
-# ── Targets ──────────────────────────────────────────────────────────────────────────────────────────────────────────
-class TargetIn(Schema):
-    """`config`: {"url", "secret"} of a webhook, {"url"} of Alertmanager or Apprise, {"to": […]} of e-mail."""
-
-    name: str = ""
-    kind: str = "webhook"
-    config: dict[str, Any] | None = None
-    teams: list[str] = Field(default_factory=list)
-    repository: str = ""
-    enabled: bool = True
-    version: int | None = None
-
-
-class TargetOut(Schema):
-    id: int
-    name: str
-    kind: str
-    shown: str
-    teams: list[str]
-    enabled: bool
-    repository: int | None
-    version: int
-
-
-class TriedOut(Schema):
-    id: int
-    state: str
-    attempts: int
-    status: int | None
-    error: str
-
-
-@router.get("/targets", auth=CALLERS, response={200: list[TargetOut], **REFUSALS}, summary="Targets (admin)")
-def list_targets(request: HttpRequest) -> list[dict[str, Any]]:
-    """Without their addresses and secrets, which nobody can read back."""
-    require_admin(request)
-    return [_target_out(row) for row in Target.objects.all()]
-
-
-@router.post("/targets", auth=CALLERS, response={201: TargetOut, **_WRITES}, summary="Make a target (admin)")
-def make_target(request: HttpRequest, body: TargetIn) -> Status[Any]:
-    """The address is checked: it must not lie inside, unless the setting NOTIFY_HOSTS names its host."""
-    return Status(201, _save_target(request, body, None))
-
-
-@router.put("/targets/{int:target_id}", auth=CALLERS, response={200: TargetOut, **_WRITES}, summary="Change a target")
-def change_target(request: HttpRequest, target_id: int, body: TargetIn) -> dict[str, Any]:
-    """Without `config` the address stays."""
-    return _save_target(request, body, target_id)
-
-
-@router.post(
-    "/targets/{int:target_id}/test", auth=CALLERS, response={202: TriedOut, **_WRITES}, summary="Send a test message"
-)
-def test_target(request: HttpRequest, target_id: int) -> Status[Any]:
-    user = require_admin(request)
-    target = Target.objects.filter(pk=target_id).first()
-    if target is None:
-        raise HttpError(404, f"There is no target {target_id}.")
-    message = enqueue_test(target, who=user.get_username())
-    record(user, "target.tested", f"target {target.name}")
-    return Status(202, _tried(message))
-
-
-@router.get("/messages/{int:message_id}", auth=CALLERS, response={200: TriedOut, **_WRITES}, summary="One message")
-def one_message(request: HttpRequest, message_id: int) -> dict[str, Any]:
-    """What became of a message, a test message for example."""
-    require_admin(request)
-    found = OutboxMessage.objects.filter(pk=message_id).first()
-    if found is None:
-        raise HttpError(404, f"There is no message {message_id}.")
-    return _tried(found)
-
-
-def _tried(message: OutboxMessage) -> dict[str, Any]:
-    last = message.tries.order_by("-number").first()
-    return {
-        "id": message.pk,
-        "state": message.state,
-        "attempts": message.attempts,
-        "status": last.status if last else None,
-        "error": message.error,
-    }
-
-
-def _save_target(request: HttpRequest, body: TargetIn, target_id: int | None) -> dict[str, Any]:
-    user = require_admin(request)
-    if target_id is not None and body.version is None:
-        raise HttpError(422, "Send the version that you read: without it a change of somebody else could be lost.")
-    try:
-        target = save_target(
-            name=body.name,
-            kind=body.kind,
-            config=body.config,
-            who=user,
-            teams=body.teams,
-            repository_id=repository_or_404(body.repository).pk if body.repository else None,
-            enabled=body.enabled,
-            target_id=target_id,
-            version=body.version or 0,
-        )
-    except TargetRefused as error:
-        raise HttpError(422, str(error)) from None
-    except TargetConflict as error:
-        raise HttpError(409, str(error)) from None
-    except Target.DoesNotExist:
-        raise HttpError(404, f"There is no target {target_id}.") from None
-    return _target_out(target)
-
-
-def _target_out(target: Target) -> dict[str, Any]:
-    return {"id": target.pk, **target_told(target)}

@@ -17,6 +17,7 @@ from hud.api.gate import router as gate_router
 from hud.api.results import router as results_router
 from hud.api.rules import router as rules_router
 from hud.api.silences import router as silences_router
+from hud.api.targets import router as targets_router
 from hud.core.bars import streak_marks
 from hud.core.cell import state_of
 from hud.core.gridview import MOST_PAGES, MOST_PER_PAGE, PER_PAGE, GridView
@@ -35,6 +36,7 @@ explain_refusals(api)
 api.add_router("", alerts_router)
 api.add_router("", alert_rules_router)
 api.add_router("", silences_router)
+api.add_router("", targets_router)
 api.add_router("", results_router)
 api.add_router("", gate_router)
 api.add_router("", failures_router)

@@ -233,7 +233,7 @@ def test_an_allowed_services_redirect_does_not_lead_inside(admin: Caller, settin
         admin.call("POST", f"/targets/{target['id']}/test")
         notify.deliver_to(target["id"])
         assert (outside.connections, inside.connections) == (1, 0)
-        assert OutboxMessage.objects.get().state == "failed"
+        assert OutboxMessage.objects.get().state == "waiting", "it was not taken: it is tried again"
 
 
 def test_secrets_are_written_only(admin: Caller, settings: Any) -> None:
@@ -245,3 +245,24 @@ def test_secrets_are_written_only(admin: Caller, settings: Any) -> None:
     assert Caller(None).call("GET", "/targets")[0] == 401
     status, changed = admin.call("PUT", f"/targets/{target['id']}", {"name": "u", "version": 1})
     assert (status, changed["name"], changed["kind"]) == (200, "u", "webhook")
+
+
+def test_a_service_is_named_with_the_parts_of_its_form_and_how_it_is_told(admin: Caller, settings: Any) -> None:
+    settings.GITHUB_TOKEN = "ghp_huds"
+    night = {"from": "22:00", "to": "07:00", "zone": "Europe/Berlin", "priorities": ["P3"]}
+    hook = {"webhook": "https://hooks.slack.com/services/T1JJ3T3L2/A1BRTD4JD/TIiajkdnlazkcOXrIdevi7FQ"}
+    body = {"name": "chat", "service": "slack", "fields": hook, "together": True, "group_s": 20, "quiet": night}
+    status, target = admin.call("POST", "/targets", body)
+    assert (status, target["kind"], target["quiet"], target["group_s"]) == (201, "apprise", night, 20)
+    status, kept = admin.call("PUT", f"/targets/{target['id']}", {"name": "talk", "service": "slack", "version": 1})
+    assert (status, kept["name"], kept["together"], kept["quiet"]) == (200, "talk", True, night)
+    for wrong in (
+        {"quiet": {**night, "zone": "Mars"}},
+        {"group_s": -1},
+        {"service": "pigeon"},
+        {"fields": {"webhook": "x"}},
+    ):
+        status, problem = admin.call("PUT", f"/targets/{target['id']}", {**body, **wrong, "version": 2})
+        assert status == 422 and problem["detail"], wrong
+    status, made = admin.call("POST", "/targets", {"name": "i", "kind": "github", "config": {"repository": "o/n"}})
+    assert (status, made["shown"]) == (201, "o/n")
