@@ -71,6 +71,28 @@ def test_heads_stand_over_their_cells_also_past_the_thousandth_column(asgi_url: 
     assert abs(ends[0] - ends[1]) <= 1
 
 
+def test_of_a_long_name_the_end_is_seen_in_any_window(asgi_url: str, page: Page) -> None:
+    names = [
+        f"CI / linux-{kind}-py3.{minor}-{compiler} / test ({config}, {shard}, 2, big)"
+        for kind in ("jammy", "aarch64")
+        for minor in (9, 14)
+        for compiler in ("clang15", "gcc11")
+        for config in ("single-core", "default")
+        for shard in (1, 2)
+    ]
+    trunk = make_trunk(["." * (len(names) - 1) + "X"], names)
+    for height, head in ((900, 302), (640, 196)):
+        page.set_viewport_size({"width": 1280, "height": height})
+        open_grid(page, asgi_url, trunk)
+        assert page.evaluate("document.querySelector('thead').getBoundingClientRect().height") == head
+        top = page.evaluate("document.querySelector('th[data-group]').getBoundingClientRect().bottom")
+        ends = page.eval_on_selector_all(
+            "th[data-job] bdi", "found => found.map(e => [e.textContent, e.getBoundingClientRect().top])"
+        )
+        assert len({text for text, _ in ends}) == len(names)
+        assert all(top <= end for _, end in ends), "the end of a vertical name is above its beginning"
+
+
 def test_heads_and_first_columns_stay_when_scrolled_and_after_columns_are_hidden(asgi_url: str, page: Page) -> None:
     open_grid(page, asgi_url, wide_trunk(), "?group=off&failures=1")
     page.eval_on_selector(".grid-scroll", "e => { e.scrollLeft = 100000; e.scrollTop = 1000; }")
