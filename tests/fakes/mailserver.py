@@ -24,6 +24,7 @@ class MailServer:
     cut: int = 0
     got: list[EmailMessage] = field(default_factory=list)
     recipients: list[str] = field(default_factory=list)
+    goodbye: str = "221 bye"
     release: threading.Event = field(default_factory=threading.Event)
 
     def next_answer(self) -> str:
@@ -65,7 +66,8 @@ def _handler(known: MailServer) -> type[socketserver.StreamRequestHandler]:
                     continue
                 if command == "RCPT":
                     known.recipients.append(word.partition(":")[2])
-                self._say(known.next_answer() if command == "RCPT" else "250 hud.test")
+                answers = {"RCPT": known.next_answer, "QUIT": lambda: known.goodbye}
+                self._say(answers.get(command, lambda: "250 hud.test")())
                 if command == "QUIT":
                     return
 

@@ -74,6 +74,12 @@ class TestDelivery:
             (2, True, True),
         ]
 
+    def test_a_server_that_stumbles_over_the_good_bye_has_the_mail_all_the_same(self, server: MailServer) -> None:
+        server.goodbye = "500 what?"
+        write()
+        deliver_mails()
+        assert (len(server.got), Mail.objects.get().state) == (1, "delivered")
+
     def test_an_address_that_the_server_will_never_take_is_given_up_and_delays_nobody(self, server: MailServer) -> None:
         server.recipient_answers = ["550 no such user", "250 ok"]
         write("news-1", address="gone@company.com")

@@ -37,38 +37,53 @@ def send(post: Post, options: Options) -> Outcome:
 
 def hand_over(mail: EmailMessage, options: Options) -> Outcome:
     """Give a mail to the server of SMTP_URL."""
-    server = urlsplit(options.smtp_url)
-    context = ssl.create_default_context()
-    secure = server.scheme == "smtps"
-    sent = False
+    sent = taken = False
     try:
-        host, port = server.hostname or "localhost", server.port or (465 if secure else 25)
-        client = (
-            smtplib.SMTP_SSL(host, port, timeout=options.timeout_s, context=context)
-            if secure
-            else smtplib.SMTP(host, port, timeout=options.timeout_s)
-        )
-        with client:
-            if server.scheme == "smtp+tls":
-                client.starttls(context=context)
-            if server.username:
-                client.login(unquote(server.username), unquote(server.password or ""))
+        with _connected(options) as client:
             sent = True
             client.send_message(mail)
-    except smtplib.SMTPRecipientsRefused as error:
+            taken = True
+    except (smtplib.SMTPException, OSError) as error:
+        # Once the server took the text, whatever goes wrong is the good-bye: the mail is on its way.
+        return Outcome(True, 250) if taken else _failed(error, options, sent=sent)
+    return Outcome(True, 250)
+
+
+def _failed(error: Exception, options: Options, *, sent: bool) -> Outcome:
+    """Return what went wrong. `sent`: the text may have gone out before."""
+    if isinstance(error, smtplib.SMTPRecipientsRefused):
         codes = [code for code, _ in error.recipients.values()]
         final = all(code >= 500 for code in codes)
         return Outcome(False, codes[0], f"The mail server refuses the address ({codes[0]}).", final=final)
-    except smtplib.SMTPResponseException as error:
+    if isinstance(error, smtplib.SMTPResponseException):
         return Outcome(False, error.smtp_code, f"The mail server answered {error.smtp_code}.")
-    except smtplib.SMTPException as error:
+    if isinstance(error, smtplib.SMTPException):
         return Outcome(False, None, f"The mail server refused it ({type(error).__name__}).", may_have_arrived=sent)
-    except TimeoutError:
+    if isinstance(error, TimeoutError):
         words = f"The mail server was silent for {options.timeout_s:g} s (setting NOTIFY_TIMEOUT_S)."
         return Outcome(False, None, words, may_have_arrived=sent)
-    except OSError:
-        return Outcome(False, None, "The mail server could not be reached.", may_have_arrived=sent)
-    return Outcome(True, 250)
+    return Outcome(False, None, "The mail server could not be reached.", may_have_arrived=sent)
+
+
+def _connected(options: Options) -> smtplib.SMTP:
+    """Return a connection that may send."""
+    server = urlsplit(options.smtp_url)
+    context = ssl.create_default_context()
+    secure = server.scheme == "smtps"
+    host, port = server.hostname or "localhost", server.port or (465 if secure else 25)
+    if secure:
+        client: smtplib.SMTP = smtplib.SMTP_SSL(host, port, timeout=options.timeout_s, context=context)
+    else:
+        client = smtplib.SMTP(host, port, timeout=options.timeout_s)
+    try:
+        if server.scheme == "smtp+tls":
+            client.starttls(context=context)
+        if server.username:
+            client.login(unquote(server.username), unquote(server.password or ""))
+    except BaseException:
+        client.close()
+        raise
+    return client
 
 
 def _mail(post: Post, options: Options) -> EmailMessage:
