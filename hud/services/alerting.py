@@ -6,7 +6,7 @@ Called by ingest in its transaction, with what changed; the sweep calls `look_af
 
 import logging
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from datetime import datetime
 
 from django.conf import settings
@@ -45,11 +45,37 @@ def evaluate_alerts(batch: Batch) -> None:
         return
     try:
         with transaction.atomic():
-            for branch in _branches(batch, cells):
-                rewritten = branch.id in batch.rearranged_branches
-                _evaluate_branch(branch, _dirty_on(branch, cells), rewritten=rewritten)
+            for branch, dirty, rewritten in _changed(batch, cells):
+                _evaluate_branch(branch, dirty, rules_of(branch.repository), rewritten=rewritten)
     except Exception as error:  # noqa: BLE001  (whatever it is, results must not wait for alerts)
-        note_failure(batch.repository, error)
+        _evaluate_one_by_one(batch, cells, error)
+
+
+def _evaluate_one_by_one(batch: Batch, cells: set[tuple[int, int]], first: Exception) -> None:
+    """Evaluate each rule apart from the others: one that fails must not take theirs with it."""
+    try:
+        with transaction.atomic():
+            changed = [
+                (*of_branch, _in_order(rules_of(of_branch[0].repository))) for of_branch in _changed(batch, cells)
+            ]
+    except Exception:  # noqa: BLE001  (as above; the first error is noted)
+        changed = []
+    noted = False
+    for branch, dirty, rewritten, rules in changed:
+        for rule in rules:
+            try:
+                with transaction.atomic():
+                    _evaluate_branch(branch, dirty, [rule], rewritten=rewritten)
+            except Exception as error:  # noqa: BLE001  (as above)
+                noted = True
+                note_failure(batch.repository, error, [branch])
+    if not noted:
+        note_failure(batch.repository, first)
+
+
+def _changed(batch: Batch, cells: set[tuple[int, int]]) -> Iterator[tuple[Branch, Dirty, bool]]:
+    for branch in _branches(batch, cells):
+        yield branch, _dirty_on(branch, cells), branch.id in batch.rearranged_branches
 
 
 @transaction.atomic
@@ -89,19 +115,32 @@ def evaluate_requested() -> int:
     due = list(EvaluationRequest.objects.filter(due_at__lte=timezone.now()).order_by("due_at", "pk"))
     for request in due:
         try:
-            _evaluate_requested(request.branch)
+            errors = _evaluate_requested(request.branch)
         except Exception as error:  # noqa: BLE001  (whatever it is, other branches must not wait for it)
-            note_failure(request.branch.repository, error, [request.branch])
+            errors = [error]
+        for first in errors[:1]:
+            note_failure(request.branch.repository, first, [request.branch])
     return len(due)
 
 
 @transaction.atomic
-def _evaluate_requested(branch: Branch) -> None:
-    """A request that comes in meanwhile waits for the lock, and stays."""
+def _evaluate_requested(branch: Branch) -> list[Exception]:
+    """Evaluate each rule, those that fail apart from the others. Returns what went wrong.
+
+    A request that comes in meanwhile waits for the lock, and stays.
+    """
     lock_repository(branch.repository)
-    if EvaluationRequest.objects.select_for_update().filter(branch=branch).exists():
-        evaluate_from_scratch(branch)
+    errors: list[Exception] = []
+    if not EvaluationRequest.objects.select_for_update().filter(branch=branch).exists():
+        return errors
+    for rule in _in_order(rules_of(branch.repository)):
+        try:
+            evaluate_from_scratch(branch, rule)
+        except Exception as error:  # noqa: BLE001  (whatever it is, other rules must not wait for it)
+            errors.append(error)
+    if not errors:
         EvaluationRequest.objects.filter(branch=branch).delete()
+    return errors
 
 
 def _branches(batch: Batch, cells: Iterable[tuple[int, int]]) -> list[Branch]:
@@ -125,14 +164,13 @@ def _dirty_on(branch: Branch, cells: Iterable[tuple[int, int]]) -> Dirty:
     return dirty
 
 
-def _evaluate_branch(branch: Branch, dirty: Dirty, *, rewritten: bool) -> None:
+def _evaluate_branch(branch: Branch, dirty: Dirty, rules: list[AlertRule], *, rewritten: bool) -> None:
     displaced = displaced_spans(branch) if rewritten else []
     if not dirty.columns and not displaced:
         return
     positions = dirty.positions() if dirty.columns else {span.first_bad for span in displaced}
     rows = TrunkRows(branch, min(positions), max(positions))
     near = spans_near(branch, dirty) if dirty.columns else set()
-    rules = rules_of(branch.repository)
     if not displaced and not _may_matter(branch, rules, dirty, rows, near):
         return
     scan = Scan(branch, rows, JobTable(branch.repository_id), near)

@@ -60,11 +60,11 @@ def firing(**wanted: Any) -> list[list[str]]:
 def broken(monkeypatch: pytest.MonkeyPatch) -> Any:
     """Evaluation raises until it is mended, after it has written something."""
     evaluate = alerting._update_alerts
-    state = {"broken": False}
+    state: dict[str, Any] = {"broken": False}
 
-    def update(*args: Any) -> None:
-        evaluate(*args)
-        if state["broken"]:
+    def update(rule: AlertRule, *args: Any) -> None:
+        evaluate(rule, *args)
+        if state["broken"] in (True, rule.name):
             raise ZeroDivisionError("division by zero")
 
     monkeypatch.setattr(alerting, "_update_alerts", update)
@@ -86,6 +86,23 @@ def test_a_failed_evaluation_keeps_the_cell_is_noted_and_made_good(
     broken["broken"] = False
     assert evaluate_requested() == 1
     assert firing() == [["unit"]] and not EvaluationRequest.objects.exists()
+
+
+def test_one_rule_that_fails_does_not_take_the_others_with_it(world: AlertWorld, clock: Traveller, broken: Any) -> None:
+    rules_of(world.repository)
+    AlertRule.objects.create(repository=world.repository, name="two", spec=RuleSpec(threshold=2).stored())
+    broken["broken"] = "two"
+    world.column("unit", "SFFF")
+    assert [a.rule.name for a in alerts()] == ["broken job"]
+    assert EvaluationRequest.objects.get().attempts == 1
+    world.cell(5, "unit", "S")
+    clock.shift(60)
+    evaluate_requested()
+    assert EvaluationRequest.objects.get().attempts == 2 and [a.state for a in alerts()] == ["resolved"]
+    broken["broken"] = False
+    clock.shift(60)
+    evaluate_requested()
+    assert {a.rule.name for a in alerts()} == {"broken job", "two"} and not EvaluationRequest.objects.exists()
 
 
 def test_the_waits_between_failed_tries_grow_and_never_end(world: AlertWorld, clock: Traveller, broken: Any) -> None:
@@ -113,7 +130,7 @@ def test_one_branch_that_fails_does_not_keep_others_waiting(
         EvaluationRequest.objects.create(branch=repository.branches.get(), why="")
     evaluate = alerting.evaluate_from_scratch
     monkeypatch.setattr(
-        alerting, "evaluate_from_scratch", lambda b, r=None: 1 / 0 if b.repository_id == other.pk else evaluate(b, r)
+        alerting, "evaluate_from_scratch", lambda b, r: 1 / 0 if b.repository_id == other.pk else evaluate(b, r)
     )
     assert evaluate_requested() == 2
     assert EvaluationRequest.objects.get().branch.repository == other
