@@ -4,13 +4,13 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from django.db import transaction
-from django.db.models import Q
+from django.db.models import Exists, Q
 from django.utils import timezone
 
 from hud.clients.notify import preset_of
 from hud.core.alerts.bundles import payload_of_several
 from hud.models import Alert, OutboxMessage, Target
-from hud.services.outbox import quiet_until_of
+from hud.services.outbox import older_waiting, quiet_until_of
 from hud.services.telling import is_muted, take_back
 
 MOST_TOGETHER = 200
@@ -59,7 +59,8 @@ def _candidates(first: OutboxMessage, target: Target) -> list[OutboxMessage]:
         return list(waiting.filter(bundle=first.bundle))
     if first.kind == "test" or first.attempts or not (first.held or target.together) or not is_for_people(target):
         return [first]
-    fresh = waiting.filter(bundle="", attempts=0).exclude(kind="test")
+    tried = older_waiting(Q(attempts__gt=0))
+    fresh = waiting.filter(~Exists(tried), bundle="", attempts=0).exclude(kind="test")
     # Whoever is told now is told of all that is known now, so that nobody hears twice within a grouping window.
     if first.held:
         return list(fresh.filter(due_at__lte=timezone.now())[:MOST_TOGETHER])

@@ -10,7 +10,7 @@ from uuid import uuid4
 from celery import current_app
 from django.conf import settings
 from django.db import transaction
-from django.db.models import Exists, OuterRef, Q
+from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.urls import reverse
 from django.utils import timezone
 from kombu.exceptions import OperationalError
@@ -105,13 +105,22 @@ def wake(target_id: int) -> None:
 
 
 def waiting_for(target_id: int, *, within_s: float = 0.0) -> OutboxMessage | None:
-    """Return the next message that is due for the target. Of one alert the older goes first."""
+    """Return the next message that is due for the target. Of one alert the older goes first, unless it waits for the
+    end of quiet hours and the newer one does not."""
     until = timezone.now() + timedelta(seconds=within_s)
-    older = OutboxMessage.objects.filter(
-        target=OuterRef("target"), alert=OuterRef("alert"), state=OutboxMessage.State.WAITING, pk__lt=OuterRef("pk")
-    )
     due = OutboxMessage.objects.filter(target_id=target_id, state=OutboxMessage.State.WAITING, due_at__lte=until)
-    return due.filter(~Exists(older)).order_by("id").first()
+    return due.filter(~Exists(older_waiting(Q(held=False) | Q(attempts__gt=0)))).order_by("id").first()
+
+
+def older_waiting(wanted: Q) -> QuerySet[OutboxMessage]:
+    """Return, as a part of a question about messages, the older ones of the same alert that wait for the target."""
+    return OutboxMessage.objects.filter(
+        wanted,
+        target=OuterRef("target"),
+        alert=OuterRef("alert"),
+        state=OutboxMessage.State.WAITING,
+        pk__lt=OuterRef("pk"),
+    )
 
 
 def due_targets() -> list[int]:

@@ -150,6 +150,22 @@ def test_a_sender_that_died_over_several_messages_marks_them_all_as_repeat(
     assert DeliveryAttempt.objects.filter(number=1, ended_at=None).count() == 2, "of the first nobody knows"
 
 
+def test_the_end_of_an_alert_never_overtakes_its_beginning(
+    world: AlertWorld, make: Maker, stub: Stub, clock: time_machine.Coordinates
+) -> None:
+    make(manner=TOGETHER)
+    stub.answers = [500, 200]
+    breaks(world, "unit")
+    deliver()
+    world.cell(5, "unit", "S")
+    breaks(world, "docs")
+    deliver()
+    assert [one["body"]["jobs"] for one in stub.got] == [["unit"], ["docs"]]
+    clock.shift(6)
+    deliver()
+    assert [one["body"]["kind"] for one in stub.got[2:]] == ["raised", "resolved"]
+
+
 # ── Quiet hours ──────────────────────────────────────────────────────────────────────────────────────────────────────
 def test_what_comes_in_quiet_hours_is_told_as_one_summary_when_they_end(
     world: AlertWorld, make: Maker, stub: Stub, clock: time_machine.Coordinates
@@ -181,6 +197,18 @@ def test_priorities_that_do_not_wait_are_told_at_night(
     breaks(world, "unit")
     deliver()
     assert stub.kinds() == ["raised"] and stub.got[0]["body"]["priority"] == "P1"
+
+
+def test_what_becomes_urgent_at_night_does_not_wait_behind_what_was_not(
+    world: AlertWorld, make: Maker, stub: Stub, clock: time_machine.Coordinates
+) -> None:
+    make(manner=Manner(together=True, quiet=NIGHT))
+    night(clock)
+    breaks(world, "unit")
+    change_rule(priority="P1")
+    world.cell(5, "unit", "F", line=LINES["docs"])
+    deliver()
+    assert [(one["body"]["kind"], one["body"]["priority"]) for one in stub.got] == [("changed", "P1")]
 
 
 def test_reminders_of_the_night_do_not_pile_up(
