@@ -11,6 +11,7 @@ import logging
 import time
 import unicodedata
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import sha256
 
@@ -43,7 +44,9 @@ class _Count:
         return _ask(lambda cache: int(cache.get(self._key(), 0))) >= self.most
 
     def take_back(self) -> None:
-        _ask(lambda cache: cache.decr(self._key()) if cache.get(self._key()) else 0)
+        key = self._key()
+        with suppress(ValueError):  # the window ended since the try was counted: there is nothing to take back
+            _ask(lambda cache: cache.decr(key))
 
     def forget(self) -> None:
         _ask(lambda cache: int(cache.delete(self._key())))
@@ -51,7 +54,10 @@ class _Count:
     def _add(self, cache: BaseCache) -> int:
         key = self._key()
         cache.add(key, 0, timeout=2 * settings.SIGN_IN_WINDOW_S)
-        return cache.incr(key)
+        try:
+            return cache.incr(key)
+        except ValueError:  # somebody emptied the cache in between
+            return 1
 
     def _key(self) -> str:
         window = int(time.time() // settings.SIGN_IN_WINDOW_S)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -97,6 +98,20 @@ def test_people_who_sign_in_rightly_never_use_up_their_address(clock: Clock) -> 
 
 def test_a_right_password_wipes_the_slate(clock: Clock) -> None:
     assert statuses("1", "2", RIGHT, "1", "2", RIGHT) == [200, 200, 302, 200, 200, 302]
+
+
+def test_a_window_that_ends_during_a_right_try_breaks_nothing(clock: Clock) -> None:
+    assert throttle.may_try_password("kim", OFFICE)
+    clock.shift(timedelta(seconds=600))
+    throttle.password_was_right("kim", OFFICE)
+    assert statuses(RIGHT) == [302]
+
+
+def test_tries_at_the_same_moment_are_counted_each(clock: Clock) -> None:
+    """Ten threads stand for ten web processes."""
+    with ThreadPoolExecutor(10) as threads:
+        allowed = list(threads.map(lambda _: throttle.may_try_password("kim", OFFICE), range(40)))
+    assert sum(allowed) == 3
 
 
 def test_an_empty_form_is_no_try(clock: Clock) -> None:
