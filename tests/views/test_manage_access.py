@@ -89,7 +89,7 @@ def test_the_header_leads_admins_here_and_nobody_else(client: Client) -> None:
 @pytest.mark.parametrize(
     ("address", "statements"),
     [
-        ("/manage/", 10),
+        ("/manage/", 12),
         ("/manage/follow", 8),
         ("/manage/inbox", 7),
         ("/manage/groups/brindle/r0", 7),
