@@ -14,6 +14,7 @@ from typing import Any
 from django.db import connection, models, transaction
 from psycopg.types.json import Jsonb
 
+from classifier.verdict.jobs import NEVER_FLAKY_KINDS, kind_of
 from classifier.verdict.trunk import TrunkCell, cause_changes, trunk_verdicts
 from hud.core.cell import FAILING, MergedCell, RunFact, State, merge_runs
 from hud.core.cellcode import LOOKS, encode, put
@@ -27,6 +28,7 @@ from hud.services.batch import Batch
 from hud.services.ingest import apply_facts
 from hud.services.logs import record_start_failure
 from hud.services.repositories import ensure_repository
+from hud.services.streaks import full_name_of
 from hud.synthetic import SyntheticCommit, SyntheticRepository
 
 _FLUSH_ROWS = 20_000
@@ -244,9 +246,17 @@ class BulkFill:
         if merged.is_failing:
             self.failing[job_id][position] = _FailingCell(commit_id, run_id, merged)
             return encode(merged.state, merged.detail, "", merged.run_count > 1)
-        verdict = ("flaky", _FLAKY_REASON, 1.0) if merged.flaky else ("", "", None)
+        verdict = self._healed(job_id) if merged.flaky else ("", "", None)
         self._add_cell(commit_id, job_id, run_id, merged, verdict)
         return encode(merged.state, merged.detail, verdict[0], merged.run_count > 1)
+
+    def _healed(self, job_id: int) -> tuple[str, str, float | None]:
+        """What is said of a job that failed and passed on one commit: checks are never called flaky."""
+        job = next(job for job in self.jobs.values() if job.pk == job_id)
+        kind = kind_of(full_name_of(job))
+        if kind in NEVER_FLAKY_KINDS:
+            return "", f"Failed and passed on the same commit; a {kind} failure is never called flaky.", None
+        return "flaky", _FLAKY_REASON, 1.0
 
     def _add_cell(
         self, commit_id: int, job_id: int, run_id: int, merged: MergedCell, verdict: tuple[str, str, float | None]

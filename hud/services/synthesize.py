@@ -71,7 +71,11 @@ def invented_repository(
 
 
 def synthesize(
-    source: SyntheticRepository, *, with_logs: bool, progress: Progress = lambda _done, _all: None
+    source: SyntheticRepository,
+    *,
+    with_logs: bool,
+    with_pulls: bool = True,
+    progress: Progress = lambda _done, _all: None,
 ) -> Synthesized:
     """Bring the invented repository into the store. Safe to repeat. `progress` is told commits done and in all.
 
@@ -89,7 +93,8 @@ def synthesize(
         progress(done, source.commits)
     for run in Run.objects.filter(repository=repository, external_id__lt=0, conclusion="startup_failure"):
         record_start_failure(run)
-    _write_pulls(repository, source, with_logs=with_logs)
+    if with_pulls:
+        _write_pulls(repository, source, with_logs=with_logs)
     return Synthesized(source.commits, runs, failures, logs)
 
 

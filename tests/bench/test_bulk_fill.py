@@ -80,7 +80,7 @@ def _source() -> SyntheticRepository:
 
 def test_bulk_fill_and_ingest_write_the_same_rows() -> None:
     with transaction.atomic():
-        synthesize(_source(), with_logs=False)
+        synthesize(_source(), with_logs=False, with_pulls=False)
         by_ingest = {model: _rows(model) for model in _MODELS}
         transaction.set_rollback(True)
     fill(_source())

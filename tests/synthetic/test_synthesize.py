@@ -10,7 +10,8 @@ from django.core.management import CommandError, call_command
 from django.db import transaction
 from pytest_django import DjangoDbBlocker
 
-from hud.models import Cell, Commit, Failure, Job, Log, Repository, Run, Streak
+from hud.models import Cell, Commit, Failure, Job, Log, PullRequest, Repository, Run, Streak, Verdict
+from hud.services import judging
 from hud.services.synthesize import invented_repository, synthesize
 from hud.synthetic import SyntheticRepository
 
@@ -132,9 +133,27 @@ def test_logs_taken_in_together_end_as_logs_taken_in_one_by_one(monkeypatch: pyt
         monkeypatch.setattr("hud.services.synthesize._BATCH_LOGS", together)
         with transaction.atomic():
             synthesize(source, with_logs=True)
+            while judging.judge_due():
+                pass
             stores.append(_store())
             transaction.set_rollback(True)
     assert stores[0] == stores[1]
+
+
+def test_its_pull_requests_show_whose_failures_are_whose(demo: SyntheticRepository) -> None:
+    while judging.judge_due():
+        pass
+    said: dict[int, set[str]] = {}
+    for pull in PullRequest.objects.all():
+        found = Verdict.objects.filter(run__commit__sha=pull.head_sha)
+        said[pull.number] = set(found.values_list("label", flat=True))
+    assert said == {
+        4300: {"regression", "infra", "broken_trunk"},
+        4301: {"flaky", "broken_trunk"},
+        4302: {"flaky", "broken_trunk"},
+        4303: {"broken_trunk"},
+    }
+    assert len(PullRequest.objects.get(number=4300).head_shas) == 2
 
 
 def test_advancing_it_brings_new_commits_and_finishes_what_was_pending(demo: SyntheticRepository) -> None:
