@@ -20,17 +20,16 @@ from urllib.parse import urlsplit
 from hud.runtime.children import Child, Output, describe_exit
 from hud.runtime.embedded import CHECKOUT, EmbeddedServers
 from hud.runtime.errors import StartError
-from hud.runtime.leases import STUCK
 from hud.runtime.locks import FileLock
 from hud.runtime.placement import prepare_data_dir
 from hud.runtime.plan import DEMO, Plan, read_plan
 from hud.runtime.processes import die_with_parent
 from hud.runtime.store import open_store
+from hud.runtime.watch import WorkerWatch
 
 _LOOK_EVERY_S = 0.2
 _PAGE_LIMIT_S = 90.0
 _WORKER_LIMIT_S = 20.0
-_WORKER_UP_S = 30.0  # a worker younger than this may still be on its way up, on a busy machine
 _PATIENCE_S = (6.0, 4.0)  # after SIGTERM, then after SIGQUIT; what is left is killed, and its tasks come back
 _NOT_FOR_CHILDREN = ("ADMIN_PASSWORD", "REPO", "BRANCH", "REPLAY")
 
@@ -51,7 +50,6 @@ class Supervisor:
         self._stopping = False
         self._starting = True
         self._hurry = False
-        self._inbox_looked_at_s = time.monotonic()
 
     def run(self) -> int:
         """Start everything, look after it, stop everything. Returns the exit code."""
@@ -175,27 +173,18 @@ class Supervisor:
             self.children.append(filler)
             filler.start()
         self._starting = False
+        watch = WorkerWatch(
+            redis_url=self.environment["REDIS_URL"],
+            own_address=plan.own_address,
+            stuck_after_s=plan.inbox_stuck_after_s,
+            say=lambda words: self.output.say("hud", words),
+        )
         while not self._stopping:
             if self._store is not None:
                 self._store.look_after()
             self._look_at_children()
-            self._look_at_inbox(plan)
+            watch.look(self.children)
             time.sleep(_LOOK_EVERY_S)
-
-    def _look_at_inbox(self, plan: Plan) -> None:
-        """Start the worker of events again when it beats and yet takes nothing up.
-
-        A worker that lost broker and database in one moment can wait for ever on the pipe to its own process.
-        """
-        if time.monotonic() < self._inbox_looked_at_s + plan.inbox_stuck_after_s / 3:
-            return
-        self._inbox_looked_at_s = time.monotonic()
-        if STUCK not in _body(plan.own_address, "/health"):
-            return
-        for child in self.children:
-            if child.name == "ingest" and child.runs_for_s() > _WORKER_UP_S:
-                self.output.say("hud", f"{STUCK}: the worker of events is started again")
-                child.kill()
 
     def _look_at_children(self) -> None:
         for child in self.children:
@@ -275,19 +264,6 @@ def _status(address: str, path: str) -> int | None:
     finally:
         connection.close()
     return status if status < 500 or path == "/health" else None
-
-
-def _body(address: str, path: str) -> str:
-    """Return what a page of ours says; "" when it does not answer at once."""
-    place = urlsplit(address)
-    connection = http.client.HTTPConnection(place.hostname or "", place.port, timeout=2)
-    try:
-        connection.request("GET", path)
-        return connection.getresponse().read(100_000).decode("utf-8", "replace")
-    except (OSError, http.client.HTTPException):
-        return ""
-    finally:
-        connection.close()
 
 
 def _wait_until(condition: Callable[[], bool], limit_s: float) -> None:

@@ -1,4 +1,4 @@
-"""The worker of events hangs: somebody notices, it is started again, and what waited comes in."""
+"""Workers hang: somebody notices, they are started again, and what waited comes in."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ OUTCOME = (
 )
 
 
-def test_a_worker_that_hangs_is_started_again_and_nothing_is_lost(hud: Hud) -> None:
+def test_workers_that_hang_are_started_again_and_nothing_is_lost(hud: Hud) -> None:
     hud.environment |= {"INBOX_STUCK_AFTER_S": "3", "GITHUB_WEBHOOK_SECRET": SECRET}
     hud.start().wait_until_ready()
     hud.ask("from hud.models import Repository; Repository.objects.create(owner='brindle', name='kestrel')")
 
-    hung = hud.processes("ingest@%h")
-    assert hung
+    hung = hud.processes("ingest@%h") + hud.processes("worker@%h")
+    assert len(hung) >= 4, "two workers with their pool processes"
     for pid in hung:
         os.kill(pid, signal.SIGSTOP)  # alive, and deaf
     for number in range(3):
@@ -43,9 +43,10 @@ def test_a_worker_that_hangs_is_started_again_and_nothing_is_lost(hud: Hud) -> N
 
     wait_for(lambda: "the inbox does not move" in health(hud), "/health tells it", limit_s=60)
     wait_for(lambda: "the worker of events is started again" in hud.said(), "it is started again", limit_s=60)
+    wait_for(lambda: "the worker of logs is started again" in hud.said(), "the silent one too", limit_s=90)
     wait_for(lambda: hud.status("/health") == 200, "all is well again", limit_s=60)
 
-    assert not set(hung) & set(hud.processes("ingest@%h"))
+    assert not set(hung) & set(hud.processes("@%h"))
     wait_for(lambda: hud.ask(OUTCOME) == "done done done 3", "the events came in", limit_s=60)
     assert hud.stop() == 0
     hud.assert_nothing_is_left()
