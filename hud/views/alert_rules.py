@@ -18,6 +18,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from hud.core.alerts.ruleform import (
     KIND_WORDS,
+    LABELS,
     LISTS,
     FieldChange,
     changes_between,
@@ -323,6 +324,7 @@ def _page(
         "editor": editor,
         "values": values,
         "errors": errors,
+        "wrong": [(LABELS.get(field, field), field, told) for field, told in errors.items()],
         "conflict": conflict,
         "tried": tried,
         "no_branch": missing,

@@ -163,6 +163,7 @@ def test_axe_finds_nothing_in_either_colour_scheme(
     world: AlertWorld, admin_page: Page, live_server: LiveServer, scheme: str
 ) -> None:
     page = admin_page
+    page.expected_errors = ["422"]  # type: ignore[attr-defined]
     world.column("smoke", "SF", start=9)
     page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
     for path in pages():
@@ -172,6 +173,14 @@ def test_axe_finds_nothing_in_either_colour_scheme(
         assert results.violations_count == 0, path + "\n" + results.generate_report()
     try_change(page, live_server)
     open_everything(page)
+    results = Axe().run(page)
+    assert results.violations_count == 0, results.generate_report()
+    page.goto(f"{live_server.url}{HERE}/new")
+    page.get_by_label("Jobs", exact=True).fill("(")
+    page.get_by_role("button", name="Save", exact=True).click()
+    expect(page.get_by_role("alert")).to_contain_text("2 fields need a change")
+    page.get_by_role("alert").get_by_role("link", name="Jobs").click()
+    expect(page.locator("#jobs-error")).to_be_in_viewport()
     results = Axe().run(page)
     assert results.violations_count == 0, results.generate_report()
 
