@@ -139,7 +139,8 @@ def start_worker(
                 pytest.fail(f"the worker ended:\n{log_path.read_text()[-3000:]}")
             return broker.zscore("hud:workers", f"{name}@test") is not None
 
-        wait_for(answers, "the worker beats")
+        # A start is some seconds of processor time, which others may want too.
+        wait_for(answers, "the worker beats", limit_s=90)
         return worker
 
     yield start
