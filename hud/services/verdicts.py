@@ -27,7 +27,6 @@ from hud.models import (
     Cell,
     Commit,
     Failure,
-    JudgeRequest,
     PostedReport,
     Reporting,
     Repository,
@@ -131,11 +130,6 @@ def _request(repository: Repository, pairs: Collection[tuple[int, int]], *, own_
         columns = [[c for c, _ in cells], [j for _, j in cells]]
         cursor.execute(sql + _ASKED_ALREADY, [repository.pk, own_only, *columns])
     return len(cells)
-
-
-def has_requests() -> bool:
-    """Tell whether some verdict is to be decided."""
-    return JudgeRequest.objects.exists()
 
 
 # ── Deciding ─────────────────────────────────────────────────────────────────────────────────────────────────────────

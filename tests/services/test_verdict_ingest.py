@@ -11,7 +11,7 @@ import classifier
 from hud.core.github import facts_of
 from hud.models import Cell, JudgeRequest, Log, Run, Verdict
 from hud.queries.pull import pull_page
-from hud.services import verdicts
+from hud.services import judging
 from hud.services.ingest import apply_facts
 from hud.services.logs import record_failures
 from hud.services.repositories import ensure_repository
@@ -147,6 +147,6 @@ def test_another_rule_for_its_log_decides_anew() -> None:
     take_in([*trunk(), *pull()])
     run = read_log()
     record_failures(run=run, failures=[])
-    assert verdicts.has_requests()
+    assert judging.has_work()
     judge_all()
     assert Verdict.objects.get(run=run).label == "unknown"

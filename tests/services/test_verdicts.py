@@ -191,7 +191,7 @@ def test_the_workers_task_decides_what_waits(trunk: Trunk) -> None:
     run = fails(open_pull(trunk), trunk)
     tasks.judge()
     assert Verdict.objects.get(run=run).label == "regression"
-    assert not verdicts.has_requests()
+    assert not judging.has_work()
 
 
 def test_a_repository_that_another_worker_judges_is_left_to_it(trunk: Trunk) -> None:
