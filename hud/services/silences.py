@@ -23,7 +23,6 @@ from hud.queries.silence_matching import (
     labels_of,
     matchers_of,
     matches,
-    silences_of,
     state_of,
 )
 from hud.services.audit import BY_ITSELF, record
@@ -203,13 +202,20 @@ def told(silence: Silence) -> dict[str, Any]:
 def break_silences(alert: Alert) -> None:
     """The cause under an alert changed: what silenced the old cause does not silence the new one."""
     before = _cause_before(alert)
-    for silence in silences_of(alert):
+    for silence in _silences_until_now(alert, before):
         _, made = SilenceBreak.objects.get_or_create(
             silence=silence, alert=alert, defaults={"before": before, "after": alert.signature}
         )
         if made:
             words = f"Silence {silence.pk} by {silence.author} no longer holds here: the cause changed."
             AlertEvent.objects.create(alert=alert, kind="unsilenced", text=words, data={"silence": silence.pk})
+
+
+def _silences_until_now(alert: Alert, before: str) -> list[Silence]:
+    """Return the silences that hold for the alert, or did while its cause was `before`: some name the cause."""
+    labels = labels_of(alert)
+    old = [{**one, "signature": before} for one in labels] if before else []
+    return [s for s in active_silences() if matches(matchers_of(s), labels) or matches(matchers_of(s), old)]
 
 
 def break_silences_of_other_cause(alert: Alert) -> None:

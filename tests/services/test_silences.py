@@ -218,6 +218,17 @@ def test_a_break_is_in_the_history_with_both_causes(clock: object, kim: User) ->
     assert [line.what for line in silence_history(item)] == ["silence.broke", "silence.made"]
 
 
+def test_a_silence_that_names_the_cause_says_too_that_it_broke(clock: object, kim: User) -> None:
+    world = AlertWorld(commits=6)
+    world.column("unit", "SFFF", line=SEEK)
+    (alert,) = alerts()
+    named = [{"name": "signature", "op": "=", "value": alert.signature}]
+    silence = make_silence(wanted(matchers=named), who=kim)
+    world.cell(5, "unit", "F", line=CLOSE)
+    assert [b.silence_id for b in alert.broken_silences.all()] == [silence.pk]
+    assert alerts()[0].events.last().kind == "unsilenced"  # type: ignore[union-attr]
+
+
 # ── The end ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 def test_until_it_resolves_ends_with_the_alert_and_not_with_a_break(clock: object, kim: User) -> None:
     world = AlertWorld(commits=8)
