@@ -18,6 +18,7 @@ import ssl
 import threading
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 
 import httpx
 
@@ -203,9 +204,9 @@ class GuardedTransport(httpx.BaseTransport):
     def __init__(self, policy: OutboundPolicy, *, tls: ssl.SSLContext | None = None, proxy: str | None = None) -> None:
         self._policy = policy
         self._through_proxy = proxy is not None
-        self._inner = httpx.HTTPTransport(
-            verify=tls or True, proxy=proxy, limits=httpx.Limits(max_keepalive_connections=0), trust_env=False
-        )
+        limits = httpx.Limits(max_keepalive_connections=0)
+        verify = tls or shared_tls_context()
+        self._inner = httpx.HTTPTransport(verify=verify, proxy=proxy, limits=limits, trust_env=False)
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
         target = self._policy.check(str(request.url))
@@ -234,9 +235,15 @@ def _readdressed(request: httpx.Request, target: CheckedTarget, address: str) ->
     )
 
 
+@lru_cache(maxsize=1)
+def shared_tls_context() -> ssl.SSLContext:
+    """Return httpx's TLS settings, read once: reading the certificates takes more time than sending a message."""
+    return httpx.create_ssl_context()
+
+
 def tls_context(ca_file: str | None = None) -> ssl.SSLContext:
     """Return the TLS settings of outgoing calls: httpx's, or those of the certificates in `ca_file` (PEM)."""
-    return ssl.create_default_context(cafile=ca_file) if ca_file else httpx.create_ssl_context()
+    return ssl.create_default_context(cafile=ca_file) if ca_file else shared_tls_context()
 
 
 def guarded_client(
