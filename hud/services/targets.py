@@ -78,11 +78,21 @@ def typed_config(service: str, values: Mapping[str, str], *, known: Target | Non
         raise TargetRefused(f"There is no service {service[:20]!r}; there are {', '.join(BY_NAME)}.")
     preset = BY_NAME[service]
     given = {f.name: str(values.get(f.name) or "").strip() for f in preset.fields}
-    before = config_of(known).get("typed", {}) if known is not None else {}
-    merged = {name: {"": before.get(name, ""), "-": ""}.get(value, value) for name, value in given.items()}
-    if known is not None and merged == before:
+    if known is not None and not any(given.values()):
         return preset.kind, None
+    before = _typed_before(known) if known is not None else {}
+    merged = {name: {"": before.get(name, ""), "-": ""}.get(value, value) for name, value in given.items()}
     return preset.kind, preset.build(merged)
+
+
+def _typed_before(known: Target) -> dict[str, str]:
+    """Return what a target's form was filled in with; nothing if its address cannot be read any more."""
+    try:
+        config = config_of(known)
+    except TargetRefused:
+        return {}
+    made_of = config.get("typed") or config  # one made by a program has no form
+    return {name: ", ".join(value) if isinstance(value, list) else str(value) for name, value in made_of.items()}
 
 
 @transaction.atomic

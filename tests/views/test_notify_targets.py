@@ -5,12 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from django.contrib.auth.models import User
 from django.test import Client
 
 from hud.clients.notify import PRESETS
 from hud.models import AuditEntry, OutboxMessage, Target
 from hud.services import notify
-from hud.services.targets import config_of
+from hud.services.outbox import enqueue_test
+from hud.services.targets import config_of, save_target
 from tests.services.stub import stub_target
 from tests.views.people import signed_in
 
@@ -75,6 +77,30 @@ def test_what_is_left_empty_stays_and_a_dash_takes_it_away(kim: Client, settings
     kim.post(HERE, form(target=str(target.pk), version="2", field_secret="-"))
     target.refresh_from_db()
     assert config_of(target)["url"] == f"{INSIDE}2" and "secret" not in config_of(target)
+
+
+def test_what_a_program_made_is_changed_in_the_form_too(kim: Client, settings: Any) -> None:
+    settings.NOTIFY_HOSTS = ["127.0.0.1"]
+    who = User.objects.get()
+    target = save_target(name="api", kind="webhook", config={"url": INSIDE, "secret": "one"}, who=who)
+    assert kim.post(HERE, form(target=str(target.pk), version="1", name="renamed")).status_code == 302
+    assert kim.post(HERE, form(target=str(target.pk), version="2", field_url=f"{INSIDE}2")).status_code == 302
+    target.refresh_from_db()
+    assert (config_of(target)["url"], config_of(target)["secret"]) == (f"{INSIDE}2", "one")
+
+
+def test_after_a_change_of_the_secret_key_the_address_is_typed_again(kim: Client, settings: Any) -> None:
+    settings.NOTIFY_HOSTS = ["127.0.0.1"]
+    kim.post(HERE, form(field_url=INSIDE))
+    target = Target.objects.get()
+    sealed = target.sealed
+    Target.objects.update(sealed="of another key")
+    enqueue_test(target, who="kim")
+    notify.deliver_to(target.pk)
+    assert "type it again" in kim.get(HERE).content.decode()
+    assert kim.post(HERE, form(target=str(target.pk), version="1", field_url=INSIDE)).status_code == 302
+    target.refresh_from_db()
+    assert config_of(target)["url"] == INSIDE and target.sealed != sealed
 
 
 def test_each_service_has_a_form_that_asks_for_its_parts(kim: Client) -> None:
