@@ -26,6 +26,7 @@ from hud.models import (
 )
 from hud.queries.alert_rows import JobTable
 from hud.queries.evidence import Mention, mentions_at
+from hud.queries.remembered import remembered
 from hud.queries.silence_matching import active_silences, broken_silences, silences_of
 
 MOST_SUSPECTS = 20
@@ -176,10 +177,16 @@ def _suspects(rows: Iterable[Alert]) -> dict[int, tuple[Mention, ...]]:
     found: dict[int, tuple[Mention, ...]] = {}
     for branch, alerts in by_branch.items():
         ranges = {alert.pk: _suspect_positions(alert) for alert in alerts}
-        mentions = mentions_at(branch, {p for positions in ranges.values() for p in positions})
+        mentions = _mentions(branch, frozenset(p for positions in ranges.values() for p in positions))
         for pk, positions in ranges.items():
             found[pk] = tuple(mentions[p] for p in positions if p in mentions)
     return found
+
+
+@remembered(most=64, key=lambda branch, positions: (branch.pk, branch.version, positions))
+def _mentions(branch: Branch, positions: frozenset[int]) -> dict[int, Mention]:
+    """The banners of a branch name the same commits on every page of it."""
+    return mentions_at(branch, positions)
 
 
 def _suspect_positions(alert: Alert) -> range:
