@@ -29,7 +29,6 @@ NOW_S = 1_796_040_000
 SIZES = {300: 1150, 1500: 835}
 TENTH = 10
 MAKES_THE_ROWS = (
-    "hud/migrations",
     "hud/synthetic",
     "hud/core/cell.py",
     "hud/core/cellcode.py",

@@ -26,10 +26,12 @@ def record(
 
     `before` and `after` are what JSON can hold; never a secret. `who` may be BY_ITSELF.
     """
-    if isinstance(who, str):
-        name = who
-    else:
-        name = who.get_username() if who is not None and who.is_authenticated else COMMAND
     return AuditEntry.objects.create(
-        who=storable(name, 150), what=what, target=storable(target, 400), before=before, after=after
+        who=storable(_name_of(who), 150), what=what, target=storable(target, 400), before=before, after=after
     )
+
+
+def _name_of(who: AbstractBaseUser | AnonymousUser | str | None) -> str:
+    if isinstance(who, str):
+        return who
+    return who.get_username() if who is not None and who.is_authenticated else COMMAND
