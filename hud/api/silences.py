@@ -84,6 +84,7 @@ class PreviewOut(Schema):
     now: list[BriefAlert]
     past: list[BriefAlert]
     days: int
+    until: datetime
     looked_at: int
 
 
@@ -113,7 +114,7 @@ def make_silence(request: HttpRequest, body: SilenceIn) -> Status[Any]:
     "/silences/preview", auth=CALLERS, response={200: PreviewOut, **_WRITES}, summary="What matchers would hide (admin)"
 )
 def preview_silence(request: HttpRequest, body: MatchersIn) -> dict[str, Any]:
-    """Alerts that fire now and those of the last 14 days."""
+    """Alerts that fire now, and those that ended in the 14 days up to `until`: now, or long ago in a recording."""
     require_admin(request)
     sent = [m.dict() for m in body.matchers]
     try:
@@ -125,6 +126,7 @@ def preview_silence(request: HttpRequest, body: MatchersIn) -> dict[str, Any]:
         "now": [_brief(request, a) for a in hidden.now],
         "past": [_brief(request, a) for a in hidden.past],
         "days": hidden.days,
+        "until": hidden.until,
         "looked_at": hidden.looked_at,
     }
 

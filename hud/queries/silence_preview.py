@@ -16,6 +16,8 @@ from hud.queries.silence_matching import labels_of, matches
 
 DAYS = 14
 MOST_ALERTS = 1000
+STANDS_STILL = timedelta(days=60)
+"""Without an alert that began or ended for so long it is a recording, or nothing is built any more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,12 +61,12 @@ class Hidden:
 def hidden_by(matchers: Sequence[Matcher], *, days: int = DAYS, most: int = MOST_ALERTS) -> Hidden:
     """Return what the matchers hide now and would have hidden. Three statements.
 
-    Where nothing happened in these days at all, as in a recording, they end with the newest that did.
+    Where nothing happened for long, as in a recording, the days end with the newest that did.
     """
     counted = Alert.objects.filter(merged_into=None, withdrawn=False).exclude(state=Alert.State.PENDING)
     now, lasts = timezone.now(), timedelta(days=days)
     newest = _newest(counted)
-    stands_still = newest is not None and newest < now - lasts
+    stands_still = newest is not None and newest < now - max(lasts, STANDS_STILL)
     until = newest if newest is not None and stands_still else now
     since = until - lasts
     recent = Q(occurred_at__gte=since) | Q(resolved_at__gte=since) | Q(state=Alert.State.FIRING)
