@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from django.conf import settings
+from django.db.models import Max
 from django.utils import timezone
 
 from hud.core.ago import span_words
@@ -26,6 +27,7 @@ from hud.queries.alert_rows import CountedJob, JobTable, TrunkRow, WordTable, ma
 
 MOST_ROWS = 20_000
 MOST_SPANS = 2_000
+STANDS_STILL = timedelta(days=1)
 DAYS = (14, 30, 60, 90)
 
 
@@ -101,8 +103,14 @@ class History:
 
     def __init__(self, branch: Branch, days: int) -> None:
         self.branch, self.days = branch, days
-        self.since = timezone.now() - timedelta(days=days)
-        newest = BranchCommit.objects.filter(branch=branch, commit__committed_at__gte=self.since).order_by("-position")
+        now = timezone.now()
+        of_branch = BranchCommit.objects.filter(branch=branch)
+        newest_at = of_branch.aggregate(at=Max("commit__committed_at"))["at"]
+        # A recording, or a repository that stands still, ends its own days.
+        self.until = now if newest_at is None or newest_at > now - STANDS_STILL else newest_at
+        self.stands_still = self.until < now
+        self.since = self.until - timedelta(days=days)
+        newest = of_branch.filter(commit__committed_at__gte=self.since).order_by("-position")
         fields = ("position", "commit_id", "commit__sha", "commit__cells", "commit__committed_at")
         told = list(newest.values_list(*fields)[:MOST_ROWS])
         self._rows = [TrunkRow(*row[:4]) for row in reversed(told)]
@@ -113,6 +121,8 @@ class History:
         """Return what the rule would have raised."""
         jobs = self._table.counted(spec)
         notes: list[str] = []
+        if self.stands_still:
+            notes.append(f"The days end with the newest commit, of {self.until:%Y-%m-%d}.")
         if len(self._rows) == MOST_ROWS:
             notes.append(f"Only the newest {MOST_ROWS:,} commits were looked at.")
         if spec.kind in (BROKEN_STREAK, MASS_FAILURE):

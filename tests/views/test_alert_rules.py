@@ -213,7 +213,7 @@ def test_a_new_rule_may_begin_like_another(world: AlertWorld, admin: Client) -> 
 # ── The dry run ──────────────────────────────────────────────────────────────────────────────────────────────────────
 def test_a_new_rule_is_tried_before_it_is_saved(world: AlertWorld, admin: Client) -> None:
     world.column("unit", "SFFSFFFS")
-    with time_machine.travel(after(24 * 60), tick=False):
+    with time_machine.travel(after(20 * 60), tick=False):
         client = signed_in("admin", name="eve")
         answer = client.post(f"{HERE}/new", form(action="try", days="30"))
     page = text_of(answer)
@@ -227,7 +227,7 @@ def test_a_change_is_tried_beside_the_rule_as_it_is_saved(world: AlertWorld, adm
     world.column("unit", "SFFSFFFS")
     world.column("lint", "SFFFS")
     rule = broken_job(world)
-    with time_machine.travel(after(24 * 60), tick=False):
+    with time_machine.travel(after(20 * 60), tick=False):
         client = signed_in("admin", name="eve")
         answer = client.post(f"{HERE}/{rule.pk}/edit", form(rule, action="try", days="14"))
     page = answer.content.decode()
