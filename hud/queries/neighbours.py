@@ -223,13 +223,26 @@ def _merged(bases: Collection[Around]) -> list[tuple[int, int, int]]:
     return ranges
 
 
-def trunk_between(repository: Repository, branch: str, window: tuple[datetime, datetime]) -> list[TrunkRow]:
-    """Return the rows of a branch that were committed in the window, oldest first; the newest of too many."""
-    rows = BranchCommit.objects.filter(
-        branch__repository=repository, branch__name=branch, commit__committed_at__range=window
-    )
-    found = _rows(rows.order_by("-position")[: TRUNK_ABOVE + TRUNK_BELOW + 1])
-    return [row for _, _, row in reversed(found)]
+Days = tuple[str, datetime, datetime]
+"""(name of a branch, from when, until when)."""
+
+
+def trunk_between(repository: Repository, asked: Collection[Days]) -> dict[Days, list[TrunkRow]]:
+    """Return the rows of a branch that were committed in these days, oldest first; the newest of too many."""
+    if not asked:
+        return {}
+    wanted = Q()
+    for name, since, until in asked:
+        wanted |= Q(branch__name=name, commit__committed_at__range=(since, until))
+    rows = BranchCommit.objects.filter(wanted, branch__repository=repository).order_by("position")
+    fields = ("branch__name", *(name if name == "commit_id" else f"commit__{name}" for name in _OF_A_ROW))
+    found = [(name, TrunkRow(*values)) for name, *values in rows.values_list(*fields)]
+    return {
+        (name, since, until): [
+            row for of, row in found if of == name and row.committed_at and since <= row.committed_at <= until
+        ][-(TRUNK_ABOVE + TRUNK_BELOW + 1) :]
+        for name, since, until in asked
+    }
 
 
 def _rows(rows: QuerySet[BranchCommit]) -> list[tuple[int, int, TrunkRow]]:

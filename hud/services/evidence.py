@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
+from functools import cached_property
 
 from django.utils import timezone
 
@@ -85,7 +86,7 @@ def gather_all(repository: Repository, commits: Sequence[Commit], known: JobsOf 
     return _Gathering(repository, commits, known or JobsOf.read(repository)).gathered()
 
 
-@dataclass(slots=True)
+@dataclass
 class _Own:
     """One commit and what follows from its own runs. `judged` are the runs to be judged."""
 
@@ -101,7 +102,7 @@ class _Own:
     rows: Sequence[TrunkRow] = ()
     never_green: frozenset[int] = frozenset()
 
-    @property
+    @cached_property
     def middle(self) -> datetime:
         return self.pushed_at or timezone.now()
 
@@ -323,12 +324,16 @@ class _Gathering:
         around = neighbours.trunk_around(
             {(own.base.branch_id, own.base.position) for own in self.telling if own.base is not None}
         )
+        days = neighbours.trunk_between(self.repository, {self._days(own) for own in self.telling if own.base is None})
         for own in self.telling:
             if own.base is not None:
                 own.rows = around[own.base.branch_id, own.base.position]
             else:
-                own.rows = neighbours.trunk_between(self.repository, self._target(own.commit), own.window)
+                own.rows = days[self._days(own)]
             own.never_green = self._never_green(own)
+
+    def _days(self, own: _Own) -> neighbours.Days:
+        return self._target(own.commit), *own.window
 
     def _never_green(self, own: _Own) -> frozenset[int]:
         """Return the judged jobs that passed nowhere on these rows of trunk: did they ever run before?"""

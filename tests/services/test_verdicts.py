@@ -15,8 +15,8 @@ from hud.core.cellcode import LOOKS
 from hud.core.jobrules import KINDS, UNSTABLE
 from hud.models import Cell, Commit, JobRule, JudgeRequest, Log, Run, Verdict
 from hud.services import judging, verdicts
-from hud.services.evidence import gather
-from tests.factories import NOON, Trunk, make_run, sha_of
+from hud.services.evidence import gather, gather_all
+from tests.factories import NOON, Trunk, make_commit, make_run, sha_of
 from tests.services.verdict_world import breaks, fails, green_trunk, judge_all, open_pull, passes, refresh
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("now")]
@@ -252,3 +252,37 @@ def test_a_commit_that_lands_unchanged_keeps_the_verdict_of_its_run(trunk: Trunk
     judge_all()
     assert Verdict.objects.get(run=run).label == "regression"
     assert Cell.objects.get(commit=commit, job=trunk.jobs[0]).verdict_reason.startswith("The first red")
+
+
+def test_more_commits_add_no_statement(trunk: Trunk) -> None:
+    breaks(trunk.commits[-2], trunk, job=2)
+    commits = [open_pull(trunk, number, f"author{number}") for number in range(1, 7)]
+    for commit in commits:
+        fails(commit, trunk)
+    baseless = [make_commit(trunk.repository, 8000 + n, parents=None, pull_number=None) for n in range(3)]
+    for commit in baseless:
+        fails(commit, trunk)
+
+    def statements(some: list[Commit]) -> int:
+        with CaptureQueriesContext(connection) as captured:
+            gather_all(trunk.repository, some)
+        return len(captured)
+
+    assert statements([commits[0], baseless[0]]) == statements([*commits, *baseless])
+
+
+def test_what_is_found_for_a_commit_does_not_depend_on_the_others(trunk: Trunk) -> None:
+    red = breaks(trunk.commits[-2], trunk, job=2)
+    commits = [
+        open_pull(trunk, 1, "ana"),
+        open_pull(trunk, 2, "bo", base=-3),
+        open_pull(trunk, 3, "cy", at=NOON - timedelta(days=3)),
+        make_commit(trunk.repository, 8001, parents=None, pull_number=None, author="dee"),
+    ]
+    for number, commit in enumerate(commits):
+        fails(commit, trunk, job=number % 2)
+        fails(commit, trunk, job=2, line="FAILED test_io.py::test_it - no")
+    together = gather_all(trunk.repository, commits)
+    for commit in commits:
+        assert together[commit.pk].scenarios == gather(commit).scenarios
+    assert red.external_id
