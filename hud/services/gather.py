@@ -21,6 +21,7 @@ from hud.core.cell import State
 from hud.core.facts import Facts, HeadFact
 from hud.core.trunk import head_of
 from hud.models import Branch, BranchCommit, Cell, Commit, PullRequest, Repository, Run, WorkflowRun
+from hud.services.evaluation_requests import want_evaluation_of
 from hud.services.inbox import take
 from hud.services.ingest import Applied, apply_facts
 
@@ -117,6 +118,7 @@ class Gatherer:
         asked_for = self.repository.follow_requests.filter(branch=self.repository.default_branch).exists()
         self.repository.default_branch = name
         self.repository.save(update_fields=["default_branch"])
+        want_evaluation_of(self.repository, "it has another default branch")
         guess = guessed.first()
         if guess is None or asked_for:
             return
