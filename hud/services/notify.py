@@ -31,6 +31,8 @@ logger = logging.getLogger(__name__)
 _LOCK_CLASS = 0x48554405  # "HUD", 5: the advisory locks of senders
 _SOON_S = 2.0
 """A message that is due so soon is waited for rather than left to the sweep."""
+_LOOK_S = 0.2
+"""While one is waited for, others may come that are due at once: they are looked for so often."""
 
 
 def deliver_to(target_id: int) -> int:
@@ -54,13 +56,23 @@ def targets_to_wake() -> list[int]:
 def _send_all(target_id: int) -> int:
     tried = 0
     while message := waiting_for(target_id, within_s=_SOON_S):
-        time.sleep(max(0.0, (message.due_at - timezone.now()).total_seconds()))
+        message = _once_due(message)
         target = Target.objects.get(pk=target_id)
         if bundle := bundle_of(message, target):
             _send(bundle, target)
             tried += len(bundle.messages)
     resend(target_id)
     return tried
+
+
+def _once_due(message: OutboxMessage) -> OutboxMessage:
+    """Wait until the message is due; return it, or one that came meanwhile and does not wait."""
+    ends_s = time.monotonic() + (message.due_at - timezone.now()).total_seconds()
+    while (left_s := ends_s - time.monotonic()) > 0:
+        time.sleep(min(left_s, _LOOK_S))
+        if sooner := waiting_for(message.target_id):
+            return sooner
+    return message
 
 
 @contextmanager

@@ -109,7 +109,7 @@ def waiting_for(target_id: int, *, within_s: float = 0.0) -> OutboxMessage | Non
     end of quiet hours and the newer one does not."""
     until = timezone.now() + timedelta(seconds=within_s)
     due = OutboxMessage.objects.filter(target_id=target_id, state=OutboxMessage.State.WAITING, due_at__lte=until)
-    return due.filter(~Exists(older_waiting(Q(held=False) | Q(attempts__gt=0)))).order_by("id").first()
+    return due.filter(~Exists(older_waiting(Q(held=False) | Q(attempts__gt=0)))).order_by("due_at", "id").first()
 
 
 def older_waiting(wanted: Q) -> QuerySet[OutboxMessage]:

@@ -128,9 +128,9 @@ def test_what_was_tried_together_is_tried_again_together_under_the_same_key(
     breaks(world, "lint")
     clock.shift(6)
     deliver()
-    first, second, third = stub.got
-    assert first["key"] == second["key"] != third["key"]
-    assert [len(one["body"].get("alerts", [0])) for one in (first, second, third)] == [2, 2, 1]
+    first, alone, again = stub.got
+    assert first["key"] == again["key"] != alone["key"]
+    assert [len(one["body"].get("alerts", [0])) for one in (first, alone, again)] == [2, 1, 2]
     assert not DeliveryAttempt.objects.filter(repeat=True).exists(), "an error that was answered is no arrival"
 
 
@@ -401,3 +401,17 @@ def test_a_rule_without_other_targets_still_goes_on_to_the_named_ones(
     look_after_alerts()
     deliver()
     assert (stub.kinds(), boss.kinds()) == ([], ["escalated"])
+
+
+def test_news_that_is_due_does_not_wait_behind_an_alert_that_waits_for_others(
+    make: Maker, stub: Stub, settings: Any
+) -> None:
+    settings.ALERT_GROUP_WAIT_S = 1
+    world = AlertWorld(commits=14)
+    make()
+    breaks(world, "unit")
+    deliver()
+    breaks(world, "docs")
+    world.cell(5, "unit", "S")
+    deliver()
+    assert stub.kinds() == ["raised", "resolved", "raised"]
