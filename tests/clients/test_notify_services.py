@@ -141,7 +141,12 @@ def test_pagerduty_hears_of_the_end_by_the_key_of_the_beginning(
 def test_opsgenie_closes_what_it_opened(monkeypatch: pytest.MonkeyPatch, names: dict[str, list[str]]) -> None:
     seen = spied(monkeypatch)
     closed: list[str] = []
-    monkeypatch.setattr(service, "post_body", lambda url, *rest: closed.append(url) or Outcome(True, 202))
+
+    def post(url: str, *rest: Any) -> Outcome:
+        closed.append(url)
+        return Outcome(True, 202)
+
+    monkeypatch.setattr(service, "post_body", post)
     config = BY_NAME["opsgenie"].build(FILLED["opsgenie"])
     assert send(Post("apprise", config, "k", ALERT), NOWHERE).delivered
     opened = [json.loads(kwargs["data"]) for _, kwargs in seen]
