@@ -79,8 +79,9 @@ def make_trunk(
 
 
 def note_change(trunk: Trunk) -> None:
-    """Give the branch a new version, as ingest does with all that it writes."""
+    """Give branch and columns a new version, as ingest does with all that it writes."""
     Branch.objects.filter(pk=trunk.branch.pk).update(version=F("version") + 1)
+    Repository.objects.filter(pk=trunk.repository.pk).update(layout_version=F("layout_version") + 1)
 
 
 def make_jobs(repository: Repository, names: Sequence[str]) -> list[Job]:
@@ -92,7 +93,8 @@ def make_jobs(repository: Repository, names: Sequence[str]) -> list[Job]:
             workflows[workflow], _ = Workflow.objects.get_or_create(repository=repository, name=workflow)
         made.append(Job(repository=repository, workflow=workflows[workflow], name=job, column=repository.next_column))
         repository.next_column += 1
-    repository.save(update_fields=["next_column"])
+    repository.layout_version += 1
+    repository.save(update_fields=["next_column", "layout_version"])
     return Job.objects.bulk_create(made)
 
 

@@ -15,6 +15,9 @@ class Repository(models.Model):
     synthetic = models.BooleanField(default=False, help_text="Made by HUD itself; marked so on every page.")
     followed = models.BooleanField(default=False, help_text="The poller asks GitHub about it.")
     next_column = models.PositiveIntegerField(default=0, help_text="Column number that the next new job gets.")
+    layout_version = models.BigIntegerField(
+        default=0, help_text="Grows when columns come, go or get other names, with their groups and the lists of jobs."
+    )
     created_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:

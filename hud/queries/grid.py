@@ -23,11 +23,12 @@ from hud.core.cellcode import ABSENT, FAILING_CHARS, GREEN_CHARS, LOOKS
 from hud.core.gridview import GridView
 from hud.core.groups import Group, Rule, group_columns, workflow_to_split
 from hud.core.jobfilter import JobFilter
+from hud.core.jobrules import JobLists
 from hud.core.jobrules import blocking_columns as listed_columns
 from hud.core.lasting import still_runs, telling_rows
 from hud.core.names import ColumnName, display_names
 from hud.core.viable import RECENT_ROWS, default_blocking
-from hud.models import Branch, BranchCommit, ForceMerge, GroupRule, Job, Streak, WorkflowRun
+from hud.models import Branch, BranchCommit, ForceMerge, GroupRule, Job, Repository, Streak, WorkflowRun
 from hud.queries.jobrules import job_lists
 from hud.queries.remembered import remembered
 
@@ -107,34 +108,50 @@ class GridPage:
 
 
 @dataclass(frozen=True, slots=True)
+class _Columns:
+    """What all branches of a repository have in common. `split`: see `workflow_to_split`."""
+
+    jobs: Mapping[int, GridJob]
+    rules: tuple[Rule, ...]
+    split: str
+    lists: JobLists
+
+
+@remembered(most=32, key=lambda repository: (repository.pk, repository.layout_version))
+def _columns(repository: Repository) -> _Columns:
+    jobs = repository_jobs(repository.pk)
+    split = workflow_to_split(tuple(job.name for job in jobs.values()))
+    return _Columns(jobs, tuple(group_rules(repository.pk)), split, job_lists(repository.pk))
+
+
+@dataclass(frozen=True, slots=True)
 class _Trunk:
     """What all pages of one version of a branch have in common."""
 
     newest: tuple[GridRow, ...]
-    jobs: Mapping[int, GridJob]
+    columns: _Columns
     blocking: tuple[int, ...]
     may_skip: frozenset[int]
-    rules: tuple[Rule, ...]
 
 
 @remembered(most=32, key=lambda branch: (branch.pk, branch.version))
 def _trunk(branch: Branch) -> _Trunk:
     newest = newest_rows(branch)
-    jobs = repository_jobs(branch.repository_id)
-    blocking, may_skip = blocking_columns(branch, newest, jobs)
-    return _Trunk(tuple(newest), jobs, blocking, may_skip, tuple(group_rules(branch.repository_id)))
+    columns = _columns(branch.repository)
+    blocking, may_skip = blocking_columns(branch, newest, columns.jobs, columns.lists)
+    return _Trunk(tuple(newest), columns, blocking, may_skip)
 
 
 @remembered(most=64, key=lambda branch, view, job_filter: (branch.pk, branch.version, view, job_filter))
 def grid_page(branch: Branch, view: GridView, job_filter: JobFilter) -> GridPage:
     """Return the page of `branch` that `view` asks for, as of the version that `branch` was read with."""
     trunk = _trunk(branch)
-    newest, jobs, blocking, may_skip = trunk.newest, trunk.jobs, trunk.blocking, trunk.may_skip
+    newest, blocking, may_skip = trunk.newest, trunk.blocking, trunk.may_skip
+    jobs = trunk.columns.jobs
     rows, has_older = _rows(branch, view, newest)
     seen = _seen_characters(rows)
     shown = [jobs[c].name for c in _chosen(seen, jobs, view, job_filter, set(blocking)) if c in jobs]
-    split = workflow_to_split(tuple(job.name for job in jobs.values()))
-    groups = group_columns(shown, trunk.rules, split)
+    groups = group_columns(shown, trunk.columns.rules, trunk.columns.split)
     if view.failures:
         columns = [c.column for group in groups for c in group.columns]
         rows = [row for row in rows if any(row.cells[c : c + 1] in FAILING_CHARS for c in columns)]
@@ -210,14 +227,14 @@ def group_rules(repository_id: int) -> list[Rule]:
 
 
 def blocking_columns(
-    branch: Branch, newest: Sequence[GridRow], jobs: Mapping[int, GridJob]
+    branch: Branch, newest: Sequence[GridRow], jobs: Mapping[int, GridJob], lists: JobLists | None = None
 ) -> tuple[tuple[int, ...], frozenset[int]]:
     """Return the columns that must be green for a commit to be viable, and those of them that may also be skipped.
 
     The repository's list says so; of the jobs that it finds, those count that still run. Without a list it is the
-    jobs that regularly give a signal.
+    jobs that regularly give a signal. `lists`: the repository's, where they have been read.
     """
-    lists = job_lists(branch.repository_id)
+    lists = lists or job_lists(branch.repository_id)
     if lists.has_blocking:
         alive = _seen_characters(newest)
         return listed_columns(lists.blocking, {c: job.name.full for c, job in jobs.items() if c in alive})

@@ -77,6 +77,7 @@ def settle(batch: Batch, *, with_neighbours: bool = True) -> None:
     drop_empty_jobs(batch)
     arrange_branches(batch)
     if batch.columns_changed:
+        Repository.objects.filter(pk=batch.repository.pk).update(layout_version=F("layout_version") + 1)
         batch.touch(Branch.objects.filter(repository=batch.repository))
     refresh_streaks(batch)
     evaluate_alerts(batch)

@@ -34,6 +34,7 @@ def publish_branch_changed(branch_id: int, version: int) -> None:
 def tell_open_pages(repository: Repository) -> None:
     """Tell all pages of the repository, once the running transaction is committed, that what they show has changed."""
     branches = Branch.objects.filter(repository=repository)
+    Repository.objects.filter(pk=repository.pk).update(layout_version=F("layout_version") + 1)
     branches.update(version=F("version") + 1)
     for branch_id, version in branches.values_list("id", "version"):
         transaction.on_commit(partial(publish_branch_changed, branch_id, version))

@@ -131,6 +131,7 @@ def job_of(batch: Batch, workflow: Workflow, name: str, kind: str = Job.Kind.JOB
         job = Job.objects.create(
             repository=repository, workflow=workflow, name=name, kind=kind, column=repository.next_column
         )
+        batch.columns_changed = True
         repository.next_column += 1
         repository.save(update_fields=["next_column"])
     return job
@@ -181,7 +182,8 @@ def _merge_workflow(batch: Batch, workflow: Workflow, target: Workflow) -> None:
 def drop_empty_jobs(batch: Batch) -> None:
     """Delete columns that lost all their runs to another workflow, then workflows that lost all their columns."""
     job_ids = {job_id for _, job_id in batch.dirty_cells}
-    Job.objects.filter(id__in=job_ids, runs__isnull=True).delete()
+    dropped, _ = Job.objects.filter(id__in=job_ids, runs__isnull=True).delete()
+    batch.columns_changed = batch.columns_changed or bool(dropped)
     Workflow.objects.filter(
         repository=batch.repository, github_id=None, jobs__isnull=True, workflow_runs__isnull=True
     ).delete()
