@@ -261,6 +261,7 @@ def test_an_empty_zip_and_an_empty_log_are_empty(blob_says: Callable[..., None],
         (zipped(**{"0_unit.txt": LOG * 100})[:-30], {}, BadAnswer),
         (LOG, {"Content_Encoding": "br"}, BadAnswer),
     ],
+    ids=["a cut gzip", "no gzip at all", "a cut zip", "another coding"],
 )
 def test_a_damaged_log_is_an_error_and_not_a_shorter_log(
     blob_says: Callable[..., None], client: GitHubClient, body: bytes, headers: dict[str, str], error: type[Exception]
