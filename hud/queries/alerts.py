@@ -198,7 +198,8 @@ def _suspect_positions(alert: Alert) -> range:
 # ── One alert's page ─────────────────────────────────────────────────────────────────────────────────────────────────
 @dataclass(frozen=True, slots=True)
 class TimelineEntry:
-    """One line of the timeline. `kind` is an event's, or "sent"/"failed" for an attempt to deliver."""
+    """One line of the timeline. `kind` is an event's, or "delivered", "failed", "left_alone" or
+    "unknown" for an attempt to deliver."""
 
     at: datetime
     kind: str
@@ -267,7 +268,10 @@ def _delivery(attempt: DeliveryAttempt) -> TimelineEntry:
         waits = attempt.message.state == OutboxMessage.State.WAITING and attempt.number == attempt.message.attempts
         words = "under way, or the sender was stopped" if waits else "nobody knows whether it arrived"
         return TimelineEntry(attempt.started_at, "unknown", "", f"{what} ({number}{mark}): {words}")
-    return TimelineEntry(attempt.ended_at, "failed", "", f"{what} ({number}{mark}): {attempt.error}")
+    message = attempt.message
+    skipped = message.state == OutboxMessage.State.CANCELLED and attempt.number == message.attempts
+    kind = "left_alone" if skipped else "failed"
+    return TimelineEntry(attempt.ended_at, kind, "", f"{what} ({number}{mark}): {attempt.error}")
 
 
 def _mail_delivery(attempt: MailAttempt) -> TimelineEntry:

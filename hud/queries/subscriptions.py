@@ -201,7 +201,8 @@ class SubscriptionRow:
 
 def subscriptions_of(user: User) -> list[SubscriptionRow]:
     """Return what a user follows, in two statements and one for each repository."""
-    rows = list(_with_places(Subscription.objects.filter(user_id=user.pk)).annotate(red=Count("followed", filter=_IS_RED)))
+    own = Subscription.objects.filter(user_id=user.pk)
+    rows = list(_with_places(own).annotate(red=Count("followed", filter=_IS_RED)))
     names: dict[int, str] = {}
     for repository_id in {row.branch.repository_id for row in rows if row.kind == Kind.JOB}:
         names |= {job.job_id: job.display for job in repository_jobs(repository_id).values()}

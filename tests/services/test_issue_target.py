@@ -14,6 +14,7 @@ from django.contrib.auth.models import User
 
 from hud.core.alerts.issues import marker_of
 from hud.models import AlertIssue, DeliveryAttempt, OutboxMessage, Target
+from hud.queries.alerts import timeline_of
 from hud.services import notify
 from hud.services.alerting import look_after_alerts
 from hud.services.outbox import enqueue_test
@@ -145,6 +146,8 @@ def test_one_that_was_closed_by_hand_is_left_alone_until_a_new_episode_opens_ano
     by_hand = f"Issue #1 of {HOME} was closed or taken away by hand"
     assert [text.startswith(by_hand) for text in timeline()] == [False, True], "said once"
     assert OutboxMessage.objects.filter(state="cancelled", error__contains="closed by hand").count() == 2
+    kinds = [entry.kind for entry in timeline_of(alerts()[0])]
+    assert kinds.count("left_alone") == 2 and "failed" not in kinds
     world.column("unit", "FFF", start=7, line=OTHER)
     deliver(target)
     assert states(home) == ["closed", "open"] and "#1, was closed by hand" in home.issues[1]["body"]
