@@ -31,7 +31,7 @@ run: environment
 	@exec $(VENV)/bin/python -m hud.runtime run
 
 test: environment-test
-	@exec $(VENV)/bin/python -m pytest --numprocesses=auto --maxprocesses=2 --dist=loadfile $(ARGS)
+	@exec $(VENV)/bin/python -m pytest --numprocesses=auto --maxprocesses=2 --dist=loadfile --no-loadscope-reorder $(ARGS)
 
 check: environment-dev
 	$(VENV)/bin/ruff check .

@@ -41,6 +41,7 @@ _LEFT_OUT = {
     "created_at": (Repository,),
     "reported_at": (HeadReport,),
     "version": (Branch,),
+    "layout_version": (Repository,),
     "changed_at": (Branch,),
     "updated_at": (Cell,),
     "status": (Log,),

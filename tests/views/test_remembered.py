@@ -32,7 +32,7 @@ def _page(client: Client, query: str) -> str:
 
 
 @settings(
-    max_examples=5,
+    max_examples=3,
     phases=[Phase.explicit, Phase.generate],
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture],
