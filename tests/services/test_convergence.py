@@ -106,7 +106,7 @@ def _state_after(events: list[Event], **kwargs: Any) -> dict[str, Any]:
 
 
 _SLOW_IS_FINE = settings(
-    max_examples=15,
+    max_examples=10,
     phases=[Phase.explicit, Phase.generate],  # shrinking replays hundreds of histories for little
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
