@@ -8,10 +8,13 @@
     if (theme === "dark" || theme === "light") document.documentElement.dataset.theme = theme;
   }
   apply(kept());
-  document.addEventListener("DOMContentLoaded", function () {
+  function offer() {
     const button = document.querySelector("[data-theme-switch]");
     if (button) button.hidden = false;
-  });
+  }
+  // It holds the first paint back, not the parser, so the page may be there before it.
+  if (document.readyState === "loading") document.addEventListener("DOMContentLoaded", offer);
+  else offer();
   document.addEventListener("click", function (event) {
     if (!event.target.closest("[data-theme-switch]")) return;
     const now = document.documentElement.dataset.theme
