@@ -9,6 +9,7 @@ import logging
 from collections.abc import Iterable
 from datetime import timedelta
 
+from django.db import transaction
 from django.utils import timezone
 
 from hud.core.alerts.telling import retry_wait_s
@@ -43,6 +44,7 @@ def any_due() -> bool:
     return EvaluationRequest.objects.filter(due_at__lte=timezone.now()).exists()
 
 
+@transaction.atomic
 def note_failure(repository: Repository, error: Exception, branches: Iterable[Branch] | None = None) -> None:
     """Note that evaluating failed; it is tried again after a wait that grows with each failure."""
     logger.error("alerts of %s could not be evaluated", repository.full_name, exc_info=error)

@@ -136,6 +136,17 @@ def test_one_branch_that_fails_does_not_keep_others_waiting(
     assert EvaluationRequest.objects.get().branch.repository == other
 
 
+@pytest.mark.django_db(transaction=True)
+def test_a_worker_that_fails_notes_it_outside_of_any_transaction(
+    world: AlertWorld, clock: Traveller, broken: Any
+) -> None:
+    broken["broken"] = True
+    world.column("unit", "SFFF")
+    clock.shift(10)
+    assert evaluate_requested() == 1
+    assert EvaluationRequest.objects.get().attempts == 2
+
+
 def test_a_rule_is_saved_also_where_evaluating_it_fails(world: AlertWorld, admin: User, broken: Any) -> None:
     world.column("unit", "SFF")
     broken["broken"] = True
