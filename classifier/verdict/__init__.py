@@ -10,6 +10,7 @@ from classifier.verdict.model import (
     Run,
     Scenario,
     Settings,
+    Since,
     Verdict,
 )
 from classifier.verdict.scenarios import ScenarioError, scenario_from
@@ -24,6 +25,7 @@ __all__ = [
     "Scenario",
     "ScenarioError",
     "Settings",
+    "Since",
     "Verdict",
     "decide",
     "scenario_from",

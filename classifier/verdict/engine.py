@@ -169,7 +169,8 @@ class _Decision:
         runs = tuple(sorted({one for finding in findings if finding.label == worst.label for one in finding.runs}))
         if worst.label == "regression":
             runs = tuple(sorted({*runs, *self._reproductions(failures)}))
-        return self._limited(self._say(worst.label, worst.reason, worst.confidence, runs), failures)
+        said = replace(self._say(worst.label, worst.reason, worst.confidence, runs), since=worst.since)
+        return self._limited(said, failures)
 
     def _findings(self, evidence: Evidence, failures: tuple[Failure, ...]) -> list[Finding]:
         """One for each failure. Look-alikes elsewhere are asked last, and for all that is left at once."""

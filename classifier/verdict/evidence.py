@@ -14,19 +14,23 @@ from datetime import datetime, timedelta
 from classifier.verdict import jobs
 from classifier.verdict.chances import wilson_lower_bound
 from classifier.verdict.failure import Failure, is_bare
-from classifier.verdict.model import Label, Run, Scenario, unique_runs
+from classifier.verdict.model import Label, Run, Scenario, Since, unique_runs
 from classifier.verdict.sameness import has_same_failures, is_covered
 from classifier.verdict.timeline import RED_STATES, State, Timeline, TrunkCommit, author_key, says_something
 
 
 @dataclass(frozen=True)
 class Finding:
-    """What excuses one failure (or that nothing does), in a sentence, with the runs that show it."""
+    """What excuses one failure (or that nothing does), in a sentence, with the runs that show it.
+
+    `since`: since when trunk has it, where trunk is the excuse.
+    """
 
     label: Label
     reason: str
     confidence: float
     runs: tuple[str, ...] = ()
+    since: Since | None = None
 
 
 @dataclass
@@ -87,20 +91,21 @@ class Evidence:
         red = _red_commits(states[at:])
         if not is_direct and (is_bare(failure) or not self._counts_as_look_alike(red)):
             return None
-        return self._broken_before(failure, commit, red)
+        return self._broken_before(failure, commit, self.timeline.since(path[at:], failure))
 
-    def _broken_before(self, failure: Failure, commit: TrunkCommit, red: list[TrunkCommit]) -> Finding:
+    def _broken_before(self, failure: Failure, commit: TrunkCommit, since: Since | None) -> Finding:
         shown = commit.failing_so(failure)
         is_base = commit is self.timeline.base
         where = f"trunk at {_short(commit)}"
         if is_base:
             where = f"the {'parent' if self.timeline.is_on_trunk else 'base'} commit {_short(commit)}"
+        told = f"; trunk has had it {_since_words(since, commit)}" if since else ""
         if not any(jobs.is_same_job(run.job, self.scenario.run.job) for run in shown):
-            reason = f"The sibling configuration {shown[0].job} failed the same way on {where}, before this change."
-            return Finding("broken_trunk", reason, 0.75, _ids(shown))
-        since = "" if len(red) < 2 else f", and on trunk since {_short(red[-1])} at the latest"
-        reason = f"The same failure was on {where}{since}, before this change."
-        return Finding("broken_trunk", reason, 0.95 if is_base else 0.85, _ids(shown))
+            sibling = shown[0].job
+            reason = f"The sibling configuration {sibling} failed the same way on {where}, before this change{told}."
+            return Finding("broken_trunk", reason, 0.75, _ids(shown), since)
+        reason = f"The same failure was on {where}, before this change{told}."
+        return Finding("broken_trunk", reason, 0.95 if is_base else 0.85, _ids(shown), since)
 
     def _flipped(self, failure: Failure, commit: TrunkCommit) -> Finding:
         """The base gave both results for this failure: known to flip."""
@@ -164,9 +169,10 @@ class Evidence:
         ]
         if not self._counts_as_look_alike(red):
             return None
-        reason = f"Trunk has the same failure since {_short(red[0])}, which came after the base and is another change."
+        since = self.timeline.since(self.timeline.down_from(red[0]), failure)
+        reason = _after_words(since, red[0])
         runs = (run for commit in red for run in commit.failing_so(failure))
-        return Finding("broken_trunk", reason, 0.8 if len(red) > 1 else 0.7, _ids(runs))
+        return Finding("broken_trunk", reason, 0.8 if len(red) > 1 else 0.7, _ids(runs), since)
 
     def _ended_before_push(self, later: Sequence[tuple[TrunkCommit, State]]) -> bool:
         pushed = self.scenario.run.seen_at
@@ -336,6 +342,19 @@ def _ids(runs: Iterable[Run]) -> tuple[str, ...]:
 
 def _short(commit: TrunkCommit) -> str:
     return commit.commit[:10]
+
+
+def _after_words(since: Since | None, red: TrunkCommit) -> str:
+    """`red`: the first commit after the base that has the failure and counts."""
+    if since is None:
+        return "Trunk has the same failure, by another change that came after the base."
+    which = "that commit" if since.commit == red.commit else f"{_short(red)}, which has it too,"
+    return f"Trunk has had the same failure {_since_words(since)}; {which} came after the base and is another change."
+
+
+def _since_words(since: Since, named: TrunkCommit | None = None) -> str:
+    """`named`: the commit that the sentence has named just now."""
+    return since.words("then" if named and named.commit == since.commit else since.commit[:10])
 
 
 def _list(names: Sequence[str]) -> str:

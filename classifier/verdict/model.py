@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from classifier.verdict.failure import Failure, causes_of
 
-ENGINE_VERSION = 2
+ENGINE_VERSION = 3
 """Raised when the same evidence would give another verdict."""
 
 Label = Literal["regression", "broken_trunk", "flaky", "infra", "unstable", "cancelled", "unknown"]
@@ -162,8 +162,27 @@ class Scenario:
 
 
 @dataclass(frozen=True)
+class Since:
+    """Since when trunk has a failure. The one answer to that: the verdict's reason and all pages say this.
+
+    `commit`: the oldest commit of the unbroken streak of this failure, as far as it is known. `is_first`: on the
+    nearest commit below that says anything the job passed; else trunk may have had it earlier still.
+    """
+
+    commit: str
+    is_first: bool
+
+    def words(self, commit: str) -> str:
+        """Return "since 41f3c2a", or "since 41f3c2a at the latest". `commit` is how to name it."""
+        return f"since {commit}{'' if self.is_first else ' at the latest'}"
+
+
+@dataclass(frozen=True)
 class Verdict:
-    """Whose fault it is, whether it blocks a merge and what to do. `evidence` are ids of runs; 0 < confidence <= 1."""
+    """Whose fault it is, whether it blocks a merge and what to do. `evidence` are ids of runs; 0 < confidence <= 1.
+
+    `since`: since when trunk has the failure that the reason tells of; only for `broken_trunk`, None where not known.
+    """
 
     label: Label
     blocks_merge: bool
@@ -172,6 +191,7 @@ class Verdict:
     confidence: float
     evidence: tuple[str, ...] = ()
     engine_version: int = ENGINE_VERSION
+    since: Since | None = None
 
     def as_dict(self) -> dict[str, Any]:
         """The contract's JSON."""
@@ -183,4 +203,5 @@ class Verdict:
             "confidence": round(self.confidence, 3),
             "evidence": list(self.evidence),
             "engine_version": self.engine_version,
+            "since": {"commit": self.since.commit, "is_first": self.since.is_first} if self.since else None,
         }

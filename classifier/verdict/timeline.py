@@ -10,7 +10,7 @@ from typing import Literal
 
 from classifier.verdict import jobs
 from classifier.verdict.failure import Failure
-from classifier.verdict.model import Run, Scenario, unique_runs
+from classifier.verdict.model import Run, Scenario, Since, unique_runs
 from classifier.verdict.sameness import is_covered
 
 State = Literal["same", "sibling", "flip", "green", "other", "none"]
@@ -18,6 +18,8 @@ State = Literal["same", "sibling", "flip", "green", "other", "none"]
 did (`sibling`), or it failed so and passed (`flip`), or passed (`green`), or failed in another way (`other`)."""
 
 RED_STATES: frozenset[State] = frozenset({"same", "sibling"})
+_NAMELESS = "of run "
+"""Stands before a run's id as the name of its commit, where that is not known."""
 
 
 @dataclass(frozen=True)
@@ -131,6 +133,31 @@ class Timeline:
         edge = self.base.at if self.base else None
         return [one for one in self._dated if edge is not None and one.at is not None and one.at > edge]
 
+    def down_from(self, commit: TrunkCommit) -> list[TrunkCommit]:
+        """A dated commit and those before it, newest first."""
+        return self.commits[self.commits.index(commit) :: -1]
+
+    def since(self, path: Sequence[TrunkCommit], failure: Failure) -> Since | None:
+        """Since when trunk has the failure that is on the first commit of `path` (newest first); None where no commit
+        of it has a name.
+
+        Only this job's own reds are followed, since nobody gathers on which commits a sibling passed. Commits without a
+        signal are looked through, as in streaks. Only a pass of the job proves a beginning: it may have failed in
+        another way and had this failure behind it.
+        """
+        oldest, ended_by = path[0], self.state(path[0], failure)
+        if ended_by == "same" and oldest.at is not None:
+            for commit in path[1:]:
+                ended_by = self.state(commit, failure)
+                if ended_by == "same":
+                    oldest = commit
+                elif ended_by != "none":
+                    break
+        if oldest.commit.startswith(_NAMELESS):
+            return None
+        undated = (self.state(one, failure) for one in self.undated)
+        return Since(oldest.commit, ended_by == "green" and not any(one in (*RED_STATES, "flip") for one in undated))
+
     def state(self, commit: TrunkCommit, failure: Failure) -> State:
         key = commit.commit, failure
         if key not in self._states:
@@ -144,7 +171,7 @@ def _by_commit(scenario: Scenario, base_sha: str | None) -> dict[str, list[Run]]
     runs = (*scenario.trunk, *(scenario.base.runs if scenario.base else ()))
     commits: dict[str, list[Run]] = {base_sha: []} if base_sha else {}
     for one in unique_runs(runs, prefer_red=False):
-        commit = one.commit or (base_sha if one.id in at_base else None) or f"of run {one.id}"
+        commit = one.commit or (base_sha if one.id in at_base else None) or f"{_NAMELESS}{one.id}"
         if commit != scenario.run.commit:
             commits.setdefault(commit, []).append(one)
     return commits

@@ -130,6 +130,17 @@ def test_the_order_of_runs_never_matters(scenario: s.Json, order: random.Random)
 
 
 @EXAMINED
+@given(scenarios())
+def test_trunk_has_it_since_a_red_commit_of_trunk_or_nobody_says_so(scenario: s.Json) -> None:
+    answer = verdict(scenario)
+    if answer.since is None:
+        return
+    told = [one for one in (*scenario["trunk"], *scenario["base"]["runs"]) if one["commit"] == answer.since.commit]
+    assert answer.label == "broken_trunk"
+    assert any(one["conclusion"] in ("failure", "timed_out") for one in told)
+
+
+@EXAMINED
 @given(scenarios(), st.data())
 def test_a_success_on_another_commit_never_turns_a_regression_into_an_excuse(
     scenario: s.Json, data: st.DataObject
