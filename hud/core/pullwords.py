@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
+
+from classifier.verdict import Since
 
 GROUPS = ("yours", "unknown", "infra", "flaky", "broken_trunk", "unstable", "cancelled", "pending")
 """In the order of the page: what asks most of the reader comes first."""
@@ -28,7 +30,7 @@ GROUP_OF = {
 }
 
 
-# group -> what is said of one, of several; "{since}" is filled in.
+# group -> what is said of one, of several; "{since}" is filled in, with a blank before it.
 _PHRASES = {
     "yours": ("is yours", "are yours"),
     "unknown": ("is of unknown cause", "are of unknown cause"),
@@ -40,10 +42,32 @@ _PHRASES = {
 }
 
 
+def since_words(found: Collection[Since | None], trunks: Iterable[Mapping[str, int]] = ()) -> str:
+    """Return since when trunk has these failures, one entry for each: "since 41f3c2a", "since 41f3c2a at the latest",
+    or "(the oldest since 41f3c2a)"; "" where that is not known of all.
+
+    `trunks`: for each branch sha -> place; asked only where several commits are named, of the first that has them all.
+    """
+    known = {since for since in found if since is not None}
+    commits = {since.commit for since in known}
+    if not known or None in found:
+        return ""
+    # One of which only "at the latest" is known may be older than the oldest that is named.
+    is_first = all(since.is_first for since in known)
+    if len(commits) == 1:
+        (commit,) = commits
+        return Since(commit, is_first).words(commit[:7])
+    places = next((places for places in trunks if commits <= places.keys()), None)
+    if places is None:
+        return ""
+    oldest = min(commits, key=lambda sha: places[sha])
+    return f"(the oldest {Since(oldest, is_first).words(oldest[:7])})"
+
+
 def sentence(counts: Mapping[str, int], passed: int, since: str = "") -> str:
     """Return "2 failures are yours, 1 was broken on trunk since 41f3c2a, 3 need a rerun."
 
-    `counts`: group -> jobs; `passed`: jobs that passed; `since`: the first commit of trunk that is known to have it.
+    `counts`: group -> jobs; `passed`: jobs that passed; `since`: `since_words` of those that trunk broke.
     """
     told = [(group, counts[group]) for group in _PHRASES if counts.get(group)]
     waiting = counts.get("pending", 0)
@@ -51,7 +75,7 @@ def sentence(counts: Mapping[str, int], passed: int, since: str = "") -> str:
         return _quiet(waiting, passed)
     parts: list[str] = []
     for group, number in told:
-        phrase = _PHRASES[group][number > 1].format(since=f" since {since}" if since else "")
+        phrase = _PHRASES[group][number > 1].format(since=f" {since}" if since else "")
         noun = ("" if parts else " job" if group == "cancelled" else " failure") + (
             "s" if not parts and number > 1 else ""
         )

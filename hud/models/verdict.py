@@ -7,6 +7,7 @@ from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.db.models import Q
 
+from classifier.verdict import Since
 from hud.models.ci import Job, Run
 from hud.models.repository import Branch, Repository
 from hud.models.trunk import Commit
@@ -16,7 +17,8 @@ class Verdict(models.Model):
     """The engine's own answer for one failed or stopped run. Written by hud.services.verdicts alone.
 
     `evidence` are ids of classifier.verdict runs (see hud.services.evidence); `family` is the job's stable name.
-    `pushed_at` is when the run's commit was pushed: what came long after can't concern it.
+    `pushed_at` is when the run's commit was pushed: what came long after can't concern it. `since_sha` is empty where
+    nobody knows, and in rows that engines before version 3 wrote.
     """
 
     run = models.OneToOneField(Run, on_delete=models.CASCADE, related_name="own_verdict")
@@ -28,6 +30,8 @@ class Verdict(models.Model):
     confidence = models.FloatField()
     evidence = ArrayField(models.TextField(), default=list, blank=True)
     engine_version = models.PositiveIntegerField()
+    since_sha = models.CharField(max_length=64, default="", blank=True, help_text="Trunk has the failure since then.")
+    since_is_first = models.BooleanField(default=False, help_text="The job passed below: no commit before has it.")
     family = models.CharField(max_length=800)
     pushed_at = models.DateTimeField()
     decided_at = models.DateTimeField(auto_now=True)
@@ -37,6 +41,11 @@ class Verdict(models.Model):
             # Serves: which verdicts may a new result of this job concern?
             models.Index(fields=["repository", "family", "pushed_at"], name="verdict_by_family"),
         ]
+
+    @property
+    def since(self) -> Since | None:
+        """Since when trunk has the failure, as the reason tells it."""
+        return Since(self.since_sha, self.since_is_first) if self.since_sha else None
 
 
 class JudgeRequest(models.Model):

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections import defaultdict
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import cast
 
 from django.db.models import Count, Min, Q
 
-from classifier.verdict import Settings
+from classifier.verdict import Settings, Since
 from classifier.verdict import Verdict as Answer
 from classifier.verdict.engine import ACTIONS, BLOCKING
 from classifier.verdict.gate import Gate, gate_of
@@ -18,8 +19,8 @@ from classifier.verdict.model import Label as LabelName
 from hud.core.cell import FAILING, Detail, State
 from hud.core.jobrules import JobLists, blocking_columns
 from hud.core.names import natural_key
-from hud.core.pullwords import GROUP_OF, GROUPS, sentence
-from hud.models import BranchCommit, Cell, Commit, Failure, ForceMerge, Label, PullRequest, Repository, Run, Verdict
+from hud.core.pullwords import GROUP_OF, GROUPS, sentence, since_words
+from hud.models import BranchCommit, Cell, Commit, Failure, ForceMerge, Label, PullRequest, Repository, Verdict
 from hud.queries.grid import GridJob, repository_jobs
 from hud.queries.jobrules import job_lists
 
@@ -64,7 +65,10 @@ class PullJob:
 
 @dataclass(frozen=True, slots=True)
 class PullState:
-    """One commit of a pull request, judged. `gate` leaves pending jobs aside: see `may_merge`."""
+    """One commit of a pull request, judged. `gate` leaves pending jobs aside: see `may_merge`.
+
+    `since`: since when trunk has what it broke, in words; "" where that is not known.
+    """
 
     sha: str
     jobs: tuple[PullJob, ...]
@@ -215,7 +219,8 @@ def state_of_commit(repository: Repository, commit: Commit) -> PullState:
     there = {job.column for job in found}
     missing = [names[c].display for c in sorted((asked or set()) - may_skip - there) if c in names]
     gate = gate_of(_for_gate(found), Settings().max_excused)
-    since = _since(repository, [row for row in rows.values() if row.label == "broken_trunk"])
+    broken = [job.answer.since for job in found if job.group == "broken_trunk" and job.answer]
+    since = since_words(broken, places_of(repository, broken))
     return PullState(commit.sha, tuple(found), gate, since, asked is not None, tuple(missing))
 
 
@@ -263,13 +268,15 @@ def _job(
 def _answer(cell: Cell, state: State, row: Verdict | None, word: Label | None) -> Answer | None:
     """A person's word, else the engine's for the run that speaks, else what the streak says on trunk."""
     if state in FAILING and word is not None:
-        return _said(word.label, f"{word.who} says so: {word.reason}", 1.0)
+        # Who says what the engine says too takes nothing from what it knows.
+        since = row.since if row is not None and row.label == word.label else None
+        return replace(_said(word.label, f"{word.who} says so: {word.reason}", 1.0), since=since)
     if state not in FAILING and state is not State.CANCELLED:
         return None
     if row is not None:
         label, action = _known(row.label), cast(Action, row.action)
         evidence = tuple(row.evidence)
-        return Answer(label, row.blocks, action, row.reason, row.confidence, evidence, row.engine_version)
+        return Answer(label, row.blocks, action, row.reason, row.confidence, evidence, row.engine_version, row.since)
     if cell.verdict:
         return _said(cell.verdict, cell.verdict_reason, cell.verdict_confidence or 0.5)
     if state is State.CANCELLED:
@@ -299,10 +306,16 @@ def _for_gate(found: Sequence[PullJob]) -> dict[str, Answer]:
     return {job.name: job.answer for job in found if job.answer is not None and job.counts}
 
 
-def _since(repository: Repository, rows: Sequence[Verdict]) -> str:
-    """Return the short sha of the oldest commit of trunk that the verdicts name as broken already, "" if none is."""
-    numbers = {int(one) for row in rows for one in row.evidence if one.isdigit()}
-    commits = Run.objects.filter(repository=repository, external_id__in=numbers).values("commit")
-    place = BranchCommit.objects.filter(commit__in=commits, branch__tracked=True).select_related("commit")
-    first = place.order_by("position").first() if numbers else None
-    return first.commit.sha[:7] if first else ""
+def places_of(repository: Repository, found: Collection[Since | None]) -> list[dict[str, int]]:
+    """Return the places of the commits that these name, sha -> position, for each tracked branch, the default branch
+    first. One statement, none where they name one commit at most."""
+    shas = {since.commit for since in found if since is not None}
+    if len(shas) < 2:
+        return []
+    rows = BranchCommit.objects.filter(
+        branch__repository=repository, branch__tracked=True, commit__repository=repository, commit__sha__in=shas
+    )
+    trunks: dict[str, dict[str, int]] = defaultdict(dict)
+    for branch, sha, position in rows.values_list("branch__name", "commit__sha", "position"):
+        trunks[branch][sha] = position
+    return [trunks[name] for name in sorted(trunks, key=lambda name: (name != repository.default_branch, name))]

@@ -9,10 +9,12 @@ from typing import cast
 
 from django.db.models import Count
 
+from classifier.verdict import Since
 from classifier.verdict.model import Label
 from hud.core.cell import FAILING, State
-from hud.core.pullwords import GROUP_OF, GROUPS, sentence
+from hud.core.pullwords import GROUP_OF, GROUPS, sentence, since_words
 from hud.models import Cell, Commit, PostedReport, PullRequest, Repository
+from hud.queries.pull import places_of
 
 
 def pull_numbers_of(repository: Repository, commits: Collection[Commit]) -> list[int]:
@@ -26,11 +28,13 @@ def pull_numbers_of(repository: Repository, commits: Collection[Commit]) -> list
 @dataclass(frozen=True, slots=True)
 class ListedPull:
     """A pull request in a list. `groups`: how many jobs of its head are in each of hud.core.pullwords.GROUPS; `passed`
-    jobs; `runs_known` is False while nothing has run on its head."""
+    jobs; `since`: since when trunk has what it broke, in words; `runs_known` is False while nothing has run on its
+    head."""
 
     row: PullRequest
     groups: dict[str, int]
     passed: int
+    since: str = ""
 
     @property
     def state(self) -> str:
@@ -42,11 +46,11 @@ class ListedPull:
 
     @property
     def words(self) -> str:
-        return sentence(self.groups, self.passed, "") if self.runs_known else "Nothing has run on its head yet."
+        return sentence(self.groups, self.passed, self.since) if self.runs_known else "Nothing has run on its head yet."
 
 
 def listed_pulls(repository: Repository, most: int = 100) -> list[ListedPull]:
-    """Return the newest pull requests with what became of their heads. Two statements."""
+    """Return the newest pull requests with what became of their heads. Four statements at most."""
     rows = newest_pulls(repository, most)
     heads = {row.head_sha for row in rows if row.head_sha}
     found = Cell.objects.filter(commit__repository=repository, commit__sha__in=heads)
@@ -54,10 +58,30 @@ def listed_pulls(repository: Repository, most: int = 100) -> list[ListedPull]:
     groups: dict[str, Counter[str]] = defaultdict(Counter)
     for sha, state, verdict, jobs in counted:
         groups[sha][_group(State(state), verdict)] += jobs
+    since = _since(repository, [sha for sha, found in groups.items() if found["broken_trunk"]])
     return [
-        ListedPull(row, {g: n for g, n in groups[row.head_sha].items() if g in GROUPS}, groups[row.head_sha]["passed"])
+        ListedPull(
+            row,
+            {g: n for g, n in groups[row.head_sha].items() if g in GROUPS},
+            groups[row.head_sha]["passed"],
+            since.get(row.head_sha, ""),
+        )
         for row in rows
     ]
+
+
+def _since(repository: Repository, shas: Collection[str]) -> dict[str, str]:
+    """Return by the head's sha since when trunk has what it broke there, in words."""
+    if not shas:
+        return {}
+    cells = Cell.objects.filter(commit__repository=repository, commit__sha__in=shas, verdict="broken_trunk")
+    cells = cells.filter(state__in=[state.value for state in FAILING])
+    own = ("label", "since_sha", "since_is_first")
+    found: dict[str, list[Since | None]] = defaultdict(list)
+    for head, label, sha, is_first in cells.values_list("commit__sha", *(f"run__own_verdict__{one}" for one in own)):
+        found[head].append(Since(sha, is_first) if label == "broken_trunk" and sha else None)
+    trunks = places_of(repository, [since for told in found.values() for since in told])
+    return {head: since_words(told, trunks) for head, told in found.items()}
 
 
 def _group(state: State, verdict: str) -> str:

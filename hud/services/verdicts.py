@@ -258,7 +258,8 @@ def _write(repository: Repository, gathered: Mapping[int, Gathered]) -> None:
 
 
 _WRITTEN = (
-    "label", "blocks", "action", "reason", "confidence", "evidence", "engine_version", "family", "pushed_at",
+    "label", "blocks", "action", "reason", "confidence", "evidence", "engine_version", "since_sha", "since_is_first",
+    "family", "pushed_at",
 )  # fmt: skip
 
 
@@ -275,6 +276,8 @@ def _values(answer: Answer, run: Attempt) -> dict[str, Any]:
                 round(answer.confidence, 3),
                 list(answer.evidence[:MOST_EVIDENCE]),
                 answer.engine_version,
+                answer.since.commit if answer.since else "",
+                answer.since is not None and answer.since.is_first,
                 jobs.family_of(run.job)[:800],
                 run.pushed_at or run.completed_at or timezone.now(),
             ),
