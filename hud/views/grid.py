@@ -9,6 +9,7 @@ from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import render
 from django.template.loader import render_to_string
 from django.utils import timezone
+from django.utils.safestring import mark_safe
 from django.views.decorators.http import require_safe
 from django.views.decorators.vary import vary_on_headers
 
@@ -97,7 +98,7 @@ def _filter_refused(request: HttpRequest, error: str) -> HttpResponse:
     return response
 
 
-_ROWS_HERE = "\0"  # no text that PostgreSQL keeps holds one
+_ROWS_HERE = mark_safe("<!-- rows -->")  # what others wrote is escaped: it holds no "<"
 
 
 def _page(request: HttpRequest, template: str, context: dict[str, object], drawn: DrawnGrid) -> HttpResponse:

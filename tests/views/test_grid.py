@@ -52,6 +52,14 @@ def shas(body: str) -> list[str]:
     return re.findall(r'<tr data-sha="(\w+)"', body)
 
 
+@pytest.mark.parametrize("typed", ["%00", "<!-- rows -->"])
+def test_rows_stand_in_the_table_whatever_an_address_holds(client: Client, typed: str) -> None:
+    trunk = make_trunk(["...", "F.."], JOBS)
+    body = page_of(client, f"{trunk.path}?open={typed}&open=CI")
+    table = re.search(r"<tbody>(.*)</tbody></table>", body, re.DOTALL)
+    assert table and shas(table[1]) == shas(body) == [sha_of(2), sha_of(1)]
+
+
 # ── Cells ────────────────────────────────────────────────────────────────────────────────────────────────────────────
 def test_rows_stand_newest_first_and_columns_in_groups(client: Client) -> None:
     trunk = make_trunk(["...", "...", "..."], JOBS)
