@@ -14,7 +14,7 @@ from hud.api.auth import CALLERS, REFUSALS, require_on_call
 from hud.api.schemas import Problem
 from hud.models import Commit, Label, Repository
 from hud.queries.commit import commits_like
-from hud.queries.gate import gate_facts
+from hud.queries.gate import gate_facts, since_out
 from hud.queries.places import repository_at, repository_once_at
 from hud.queries.pull import PullPage, pull_page
 from hud.queries.why import Answer, Why, why_of_job
@@ -28,8 +28,18 @@ _CELL = "/repositories/{owner}/{name}/commits/{sha}/jobs/{int:job_id}"
 _MISSING = {404: Problem}
 
 
+class SinceOut(Schema):
+    """Since when trunk has the failure. `is_first`: the job passed below; else trunk may have it for longer."""
+
+    commit: str
+    is_first: bool
+
+
 class GateJobOut(Schema):
-    """A job that the gate looked at. `verdict` is a person's where `labelled_by` names one, else the engine's."""
+    """A job that the gate looked at. `verdict` is a person's where `labelled_by` names one, else the engine's.
+
+    `since`: null where trunk is not what broke it, or nobody knows since when.
+    """
 
     job: str
     verdict: str
@@ -37,6 +47,7 @@ class GateJobOut(Schema):
     action: str
     confidence: float
     labelled_by: str
+    since: SinceOut | None
     run: int | None
     url: str
 
@@ -94,6 +105,7 @@ class AnswerOut(Schema):
     blocks_merge: bool | None
     action: str
     engine_version: int | None
+    since: SinceOut | None
     evidence: list[str]
 
 
@@ -250,6 +262,7 @@ def _answer_out(request: HttpRequest, base: str, answer: Answer) -> dict[str, An
         "blocks_merge": answer.blocks,
         "action": answer.action,
         "engine_version": answer.engine_version,
+        "since": since_out(answer.since),
         "evidence": [request.build_absolute_uri(f"{base}/{witness.path}") for witness in answer.witnesses],
     }
 

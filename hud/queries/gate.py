@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from classifier.verdict import Since
 from hud.queries.pull import PullJob, PullState
 
 
@@ -22,6 +23,11 @@ def gate_facts(state: PullState, address_of: Callable[[str], str]) -> dict[str, 
     }
 
 
+def since_out(since: Since | None) -> dict[str, Any] | None:
+    """Since when trunk has a failure, as plain data; None where that is not known."""
+    return {"commit": since.commit, "is_first": since.is_first} if since else None
+
+
 def _job_out(state: PullState, job: PullJob, address_of: Callable[[str], str]) -> dict[str, Any]:
     answer = job.answer
     return {
@@ -31,6 +37,7 @@ def _job_out(state: PullState, job: PullJob, address_of: Callable[[str], str]) -
         "action": answer.action if answer else "",
         "confidence": answer.confidence if answer else 0.0,
         "labelled_by": job.by,
+        "since": since_out(answer.since) if answer else None,
         "run": job.run,
         "url": address_of(f"-/why/{state.sha}/{job.column}"),
     }

@@ -8,7 +8,9 @@ from datetime import datetime
 
 from django.db.models import QuerySet
 
+from classifier.verdict import Since
 from hud.core.cell import FAILING, Detail, State, state_of
+from hud.core.text import storable
 from hud.models import BranchCommit, Cell, Commit, Job, Label, Repository, Run, Verdict
 from hud.queries.grid import repository_jobs
 
@@ -31,7 +33,10 @@ class Witness:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The engine's answer for one run. `run` is GitHub's job id; `more` counts witnesses that are not listed."""
+    """The engine's answer for one run. `run` is GitHub's job id; `more` counts witnesses that are not listed.
+
+    `since`: since when trunk has the failure, where it is trunk's.
+    """
 
     run: int
     label: str
@@ -42,6 +47,7 @@ class Answer:
     engine_version: int | None
     witnesses: tuple[Witness, ...]
     more: int
+    since: Since | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +75,7 @@ class Why:
 
 def why_at(repository: Repository, sha: str, column: int) -> Why | None:
     """Return the reasons of a cell, or None where there is none. A fixed number of statements."""
-    named = {"commit__repository": repository, "commit__sha": sha}
+    named = {"commit__repository": repository, "commit__sha": storable(sha)}
     cell = _cells().filter(**named, job__column=column, job__repository=repository).first()
     return _why(repository, cell) if cell else None
 
@@ -139,6 +145,7 @@ def _answer(verdict: Verdict, witnesses: dict[str, Witness]) -> Answer:
         engine_version=verdict.engine_version,
         witnesses=tuple(known[:MOST_WITNESSES]),
         more=len(verdict.evidence) - len(known[:MOST_WITNESSES]),
+        since=verdict.since,
     )
 
 

@@ -54,6 +54,21 @@ def test_it_says_what_blocks_what_is_excused_and_why(client: Client, trunk: Trun
     assert answer["url"].endswith("/brindle/kestrel/pull/7")
 
 
+def test_it_says_since_when_trunk_has_what_is_excused(client: Client, trunk: Trunk) -> None:
+    for at in (-3, -2):
+        breaks(trunk.commits[at], trunk)
+    commit = open_pull(trunk)
+    fails(commit, trunk)
+    fails(commit, trunk, job=1, line="error: no", category="build", tests=[])
+    judge_all()
+    answer = asked(client, GATE)
+    since = {"commit": trunk.commits[-3].sha, "is_first": True}
+    assert [job["since"] for job in answer["excused"]] == [since]
+    assert [job["since"] for job in answer["blocking"]] == [None]
+    path = f"/api/v1/repositories/brindle/kestrel/commits/{commit.sha}/jobs/{trunk.jobs[0].pk}/verdict"
+    assert [one["since"] for one in asked(client, path)["engine"]] == [since]
+
+
 def test_a_green_pull_request_may_merge(client: Client, trunk: Trunk) -> None:
     passes(open_pull(trunk), trunk)
     assert asked(client, GATE)["may_merge"] is True

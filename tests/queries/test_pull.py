@@ -5,13 +5,17 @@ from __future__ import annotations
 from datetime import timedelta
 
 import pytest
+from django.contrib.auth.models import User
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
+from classifier.verdict import Since
 from hud.core.jobrules import BLOCKING
-from hud.core.pullwords import sentence
-from hud.models import Commit, JobRule, Label, PullRequest
+from hud.core.pullwords import sentence, since_words
+from hud.models import Commit, JobRule, Label, PullRequest, Verdict
 from hud.queries.pull import PullState, pull_page
+from hud.queries.pulls import listed_pulls
+from hud.services.labels import set_label
 from tests.factories import NOON, Trunk, make_commit, make_run, sha_of
 from tests.services.verdict_world import breaks, fails, green_trunk, judge_all, open_pull, passes, refresh
 
@@ -53,7 +57,33 @@ def block(trunk: Trunk, *lines: tuple[str, str]) -> None:
     ],
 )
 def test_it_is_told_in_one_sentence(counts: dict[str, int], passed: int, told: str) -> None:
-    assert sentence(counts, passed, "41f3c2a") == told
+    assert sentence(counts, passed, "since 41f3c2a") == told
+
+
+FIRST, LATEST = Since("a" * 40, is_first=True), Since("a" * 40, is_first=False)
+LATER, UNSURE = Since("b" * 40, is_first=True), Since("b" * 40, is_first=False)
+BOTH = {"a" * 40: 3, "b" * 40: 7}
+
+
+@pytest.mark.parametrize(
+    ("found", "trunks", "told"),
+    [
+        ([], [], ""),
+        ([FIRST], [], "since aaaaaaa"),
+        ([LATEST], [], "since aaaaaaa at the latest"),
+        ([FIRST, FIRST], [], "since aaaaaaa"),
+        ([FIRST, LATEST], [], "since aaaaaaa at the latest"),
+        ([LATER, FIRST], [BOTH], "(the oldest since aaaaaaa)"),
+        ([UNSURE, FIRST], [BOTH], "(the oldest since aaaaaaa at the latest)"),
+        ([LATER, FIRST], [{"b" * 40: 1}, BOTH], "(the oldest since aaaaaaa)"),
+        ([LATER, FIRST], [{"a" * 40: 3}, {"b" * 40: 7}], ""),
+        ([FIRST, None], [BOTH], ""),
+    ],
+)
+def test_of_several_failures_the_oldest_beginning_is_told_where_all_are_known(
+    found: list[Since | None], trunks: list[dict[str, int]], told: str
+) -> None:
+    assert since_words(found, trunks) == told
 
 
 def test_failures_are_parted_by_whose_they_are(trunk: Trunk) -> None:
@@ -73,6 +103,83 @@ def test_failures_are_parted_by_whose_they_are(trunk: Trunk) -> None:
     assert state.gate.blocking == ("build", "unit (1)")
     assert state.gate.excused == ("unit (2)",)
     assert not state.may_merge
+
+
+def sentences(trunk: Trunk) -> set[str]:
+    """What the pull request's page and the list of pull requests say of it."""
+    return {state_of(trunk).sentence, listed_pulls(trunk.repository)[0].words}
+
+
+@pytest.mark.parametrize(
+    ("broken", "since", "words"),
+    [
+        ([1, 2], 1, "since {sha}"),
+        ([2], 2, "since {sha}"),
+        ([0, 1, 2], 0, "since {sha} at the latest"),
+    ],
+    ids=["before the base", "at the base", "nobody knows"],
+)
+def test_page_and_list_say_since_when_as_the_reason_does(
+    trunk: Trunk, broken: list[int], since: int, words: str
+) -> None:
+    for at in broken:
+        breaks(trunk.commits[at], trunk)
+    commit = open_pull(trunk)
+    fails(commit, trunk)
+    sha = trunk.commits[since].sha
+    assert sentences(trunk) == {f"1 failure was broken on trunk {words.format(sha=sha[:7])}."}
+    (answer,) = [job.answer for job in state_of(trunk).jobs]
+    assert answer is not None
+    assert answer.since == Since(sha, is_first="latest" not in words)
+    told = "then" if since == 2 else sha[:10]
+    assert answer.reason.endswith(f"; trunk has had it {words.format(sha=told)}.")
+
+
+def test_a_verdict_of_an_engine_that_did_not_tell_since_when_says_nothing_of_it(trunk: Trunk) -> None:
+    breaks(trunk.commits[1], trunk)
+    breaks(trunk.commits[2], trunk)
+    fails(open_pull(trunk), trunk)
+    state_of(trunk)
+    Verdict.objects.update(since_sha="", since_is_first=False, engine_version=2)
+    assert sentences(trunk) == {"1 failure was broken on trunk."}
+
+
+def test_failures_that_began_on_different_commits_are_told_by_the_oldest(trunk: Trunk) -> None:
+    breaks(trunk.commits[1], trunk)
+    commit = open_pull(trunk)
+    for job in (0, 1):
+        breaks(trunk.commits[2], trunk, job=job)
+        fails(commit, trunk, job=job)
+    assert sentences(trunk) == {f"2 failures were broken on trunk (the oldest since {trunk.commits[1].sha[:7]})."}
+    Verdict.objects.filter(since_sha=trunk.commits[2].sha).update(since_sha="")
+    assert sentences(trunk) == {"2 failures were broken on trunk."}
+
+
+@pytest.mark.parametrize(("label", "is_told"), [("broken_trunk", True), ("flaky", False)])
+def test_a_person_who_agrees_with_the_engine_takes_no_since_away(trunk: Trunk, label: str, is_told: bool) -> None:
+    breaks(trunk.commits[2], trunk)
+    commit = open_pull(trunk)
+    fails(commit, trunk)
+    state_of(trunk)
+    word(trunk, commit, label)
+    since = f" since {trunk.commits[2].sha[:7]}" if is_told else ""
+    told = f"1 failure was broken on trunk{since}." if is_told else "1 failure is flaky."
+    assert sentences(trunk) == {told}
+
+
+def test_a_person_who_blames_trunk_alone_says_no_since(trunk: Trunk) -> None:
+    commit = open_pull(trunk)
+    fails(commit, trunk)
+    state_of(trunk)
+    word(trunk, commit, "broken_trunk")
+    assert sentences(trunk) == {"1 failure was broken on trunk."}
+
+
+def word(trunk: Trunk, commit: Commit, label: str) -> None:
+    kim = User.objects.create_user("kim")
+    set_label(
+        who=kim, repository=trunk.repository, commit=commit, job=trunk.jobs[0], label=label, reason="I have looked."
+    )
 
 
 def test_infrastructure_blocks_until_a_rerun_passes(trunk: Trunk) -> None:

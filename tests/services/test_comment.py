@@ -18,7 +18,7 @@ from hud.models import AuditEntry, PostedReport, PullRequest
 from hud.services.comment import due_reports, set_reporting, write_report
 from tests.factories import NOON, Trunk
 from tests.fakes.github import FakeGitHub, FakeRepository, Scripted
-from tests.services.verdict_world import fails, green_trunk, judge_all, open_pull, passes
+from tests.services.verdict_world import breaks, fails, green_trunk, judge_all, open_pull, passes
 
 pytestmark = pytest.mark.django_db
 
@@ -114,6 +114,31 @@ def test_the_check_run_holds_the_gates_answer_and_moves_with_the_head(scene: Sce
     text = made["output"]["text"]
     facts = json.loads(text.removeprefix("```json\n").removesuffix("\n```"))
     assert (facts["may_merge"], [job["job"] for job in facts["blocking"]]) == (False, ["build"])
+
+
+@pytest.mark.parametrize(
+    ("broken", "since", "words"),
+    [([1, 2], 1, ""), ([2], 2, ""), ([0, 1, 2], 0, " at the latest")],
+    ids=["before the base", "at the base", "nobody knows"],
+)
+def test_comment_and_check_run_say_since_when_as_the_reason_does(
+    scene: Scene, settings: Settings, broken: list[int], since: int, words: str
+) -> None:
+    settings.GITHUB_TOKEN = "ghs_of_an_app"
+    scene.switch(check_run=True)
+    for at in broken:
+        breaks(scene.trunk.commits[at], scene.trunk)
+    fails(open_pull(scene.trunk), scene.trunk)
+    scene.write()
+    sha, output = scene.trunk.commits[since].sha, scene.remote.check_runs[0]["output"]
+    told = f"1 failure was broken on trunk since {sha[:7]}{words}."
+    assert scene.comments[0].startswith(f"{MARKER}\n### ✅ {told}")
+    assert output["title"] == told
+    (excused,) = json.loads(output["text"].removeprefix("```json\n").removesuffix("\n```"))["excused"]
+    assert excused["since"] == {"commit": sha, "is_first": not words}
+    in_reason = f"trunk has had it since {'then' if since == 2 else sha[:10]}{words}."
+    assert excused["reason"].endswith(in_reason)
+    assert in_reason in scene.comments[0]
 
 
 def test_strangers_words_are_neither_markup_nor_mentions(scene: Scene) -> None:

@@ -10,6 +10,7 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
+from classifier.verdict import ENGINE_VERSION, Since
 from hud import tasks
 from hud.core.cellcode import LOOKS
 from hud.core.jobrules import KINDS, UNSTABLE
@@ -54,6 +55,31 @@ def test_a_failure_of_the_base_is_broken_trunk(trunk: Trunk) -> None:
     red = breaks(trunk.commits[-2], trunk)
     verdict = verdict_of(fails(open_pull(trunk), trunk))
     assert (verdict.label, verdict.blocks, verdict.evidence) == ("broken_trunk", False, [str(red.external_id)])
+
+
+def test_since_when_trunk_has_it_is_kept_as_the_engine_said(trunk: Trunk) -> None:
+    breaks(trunk.commits[-2], trunk)
+    run = fails(open_pull(trunk), trunk)
+    verdict = verdict_of(run)
+    assert (verdict.since, verdict.engine_version) == (Since(trunk.commits[-2].sha, is_first=True), ENGINE_VERSION)
+    breaks(trunk.commits[-3], trunk)
+    assert verdict_of(run).since == Since(trunk.commits[-3].sha, is_first=True), "a result below moves it"
+    breaks(trunk.commits[-4], trunk)
+    assert verdict_of(run).since == Since(trunk.commits[-4].sha, is_first=False), "nothing is known below"
+
+
+def test_a_verdict_that_blames_no_trunk_keeps_no_since(trunk: Trunk) -> None:
+    assert verdict_of(fails(open_pull(trunk), trunk)).since is None
+
+
+def test_a_verdict_of_an_older_engine_gets_its_since_when_it_is_decided_again(trunk: Trunk) -> None:
+    breaks(trunk.commits[-2], trunk)
+    run = fails(open_pull(trunk), trunk)
+    verdict_of(run)
+    Verdict.objects.update(since_sha="", since_is_first=False, engine_version=2)
+    assert verdict_of(run).since is None
+    verdicts.ask_all(trunk.repository)
+    assert verdict_of(run).since == Since(trunk.commits[-2].sha, is_first=True)
 
 
 def test_trunk_that_breaks_later_is_looked_at_again(trunk: Trunk) -> None:

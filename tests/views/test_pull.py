@@ -35,11 +35,24 @@ def test_it_says_in_one_sentence_whose_the_failures_are(client: Client, trunk: T
     passes(commit, trunk, job=1)
     judge_all()
     page = text_of(client)
-    assert "1 failure is yours, 1 was broken on trunk since" in page
+    since = trunk.commits[-2].sha[:7]
+    assert f"1 failure is yours, 1 was broken on trunk since {since}." in page
     assert "Must not merge" in page
     assert page.index("Yours: fix or revert") < page.index("Broken on trunk: not your change")
     assert f'href="/brindle/kestrel/-/why/{commit.sha}/0"' in page
     assert "1 passed" in page
+
+
+def test_headline_and_reason_name_the_same_commit_of_trunk(client: Client, trunk: Trunk) -> None:
+    """Trunk broke before the base: the headline once named the base, where its reason named the commit below."""
+    for at in (-3, -2):
+        breaks(trunk.commits[at], trunk)
+    fails(open_pull(trunk), trunk)
+    judge_all()
+    page, first = text_of(client), trunk.commits[-3].sha
+    assert f"1 failure was broken on trunk since {first[:7]}." in page
+    assert f"trunk has had it since {first[:10]}." in page
+    assert f"1 failure was broken on trunk since {first[:7]}." in text_of(client, "/brindle/kestrel/-/pulls")
 
 
 def test_everything_that_others_wrote_is_escaped(client: Client, trunk: Trunk) -> None:
