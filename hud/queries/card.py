@@ -13,6 +13,7 @@ from hud.core.cellcode import ABSENT, LOOKS, CellLook
 from hud.core.glyph import cell_words
 from hud.core.groups import group_columns, workflow_to_split
 from hud.core.terminal import safe_text
+from hud.core.text import storable
 from hud.models import Branch, BranchCommit, Cell, Commit, Failure, Log, Repository, Run, Streak
 from hud.queries.grid import GridJob, group_rules, repository_jobs
 
@@ -100,11 +101,12 @@ class GroupCard:
 
 def commit_at(repository: Repository, sha: str) -> Commit | None:
     """Return the commit of this full sha."""
-    return Commit.objects.filter(repository=repository, sha=sha).first()
+    return Commit.objects.filter(repository=repository, sha=storable(sha)).first()
 
 
 def speaking_run(repository: Repository, sha: str, column: int) -> Run | None:
     """Return the run that speaks for the cell, else its newest run, else None."""
+    sha = storable(sha)
     cell = Cell.objects.select_related("run").filter(
         commit__repository=repository, commit__sha=sha, job__repository=repository, job__column=column
     )

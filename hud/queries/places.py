@@ -1,27 +1,27 @@
-"""Which repository and branch an address names."""
+"""Which repository and branch an address names. An address may hold what no name can, NULs for example."""
 
 from __future__ import annotations
 
+from hud.core.text import storable
 from hud.models import Branch, Repository, RepositoryAlias
 
 
 def branch_at(owner: str, name: str, branch: str) -> Branch | None:
     """Return the branch with its repository, in one statement. Owner and name ignore case, as on GitHub."""
-    return (
-        Branch.objects.select_related("repository")
-        .filter(repository__owner__iexact=owner, repository__name__iexact=name, name=branch)
-        .first()
-    )
+    owner, name, branch = storable(owner), storable(name), storable(branch)
+    named = Branch.objects.filter(repository__owner__iexact=owner, repository__name__iexact=name, name=branch)
+    return named.select_related("repository").first()
 
 
 def repository_at(owner: str, name: str) -> Repository | None:
     """Return the repository that has this name now."""
-    return Repository.objects.filter(owner__iexact=owner, name__iexact=name).first()
+    return Repository.objects.filter(owner__iexact=storable(owner), name__iexact=storable(name)).first()
 
 
 def repository_once_at(owner: str, name: str) -> Repository | None:
     """Return the repository that had this name before it was renamed or moved."""
-    alias = RepositoryAlias.objects.select_related("repository").filter(owner__iexact=owner, name__iexact=name).first()
+    named = RepositoryAlias.objects.filter(owner__iexact=storable(owner), name__iexact=storable(name))
+    alias = named.select_related("repository").first()
     return alias.repository if alias else None
 
 
