@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from django.db.models import F, Q, QuerySet, Value
 from django.db.models.functions import Concat
 
+from hud.core.text import storable
 from hud.models import Commit, Repository, Run
 from hud.queries.commit import SHORTEST_PREFIX, commits_like
 
@@ -35,7 +36,7 @@ def run_named(repository: Repository, *, run: int | None = None, commit: str = "
         return found or Unclear(
             f"{repository.full_name} has no run {run} here; a run's id is GitHub's job id."
             " If it has just begun, HUD has not heard of it yet.",
-            may_come=run > 0,
+            may_come=0 < run < 2**63,
         )
     if not commit or not job:
         return Unclear("Say which run: `run` (GitHub's job id), or `commit` and `job`.")
@@ -45,7 +46,7 @@ def run_named(repository: Repository, *, run: int | None = None, commit: str = "
     if not commits:
         sentence = f"{repository.full_name} has no commit {commit} here."
         return Unclear(sentence, may_come=bool(_HEX.fullmatch(commit)))
-    return _of_job(repository, commits, commit, job)
+    return _of_job(repository, commits, commit, storable(job))
 
 
 def _runs(repository: Repository) -> QuerySet[Run]:

@@ -16,6 +16,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from hud.core.junit import JUnitReport, Outcome, ReadTest
+from hud.core.text import storable
 from hud.models import Repository, Run, WaitingReport
 from hud.queries.runs import run_named
 from hud.services.junit import ingest_reports
@@ -42,9 +43,12 @@ def keep_waiting(
     waiting = WaitingReport.objects.filter(repository=repository).count()
     if waiting + len(reports) > MOST_WAITING:
         raise TooManyWait(f"{waiting} test reports of runs that HUD does not know wait already; no more are kept.")
-    named = {"external_id": run, "commit": "" if run is not None else commit.lower(), "job": "" if run else job}
+    by_name = {"commit": commit.lower(), "job": storable(job)} if run is None else {}
     WaitingReport.objects.bulk_create(
-        [WaitingReport(repository=repository, digest=r.digest, data=_packed(r), **named) for r in reports],
+        [
+            WaitingReport(repository=repository, digest=r.digest, data=_packed(r), external_id=run, **by_name)
+            for r in reports
+        ],
         ignore_conflicts=True,
     )
     return timezone.now() + timedelta(hours=settings.TEST_RESULTS_WAIT_HOURS)

@@ -104,6 +104,9 @@ def test_nobody_and_people_without_a_role_are_refused(run: Run) -> None:
         ("?commit=abcdef1234&job=unit", 202, "no commit abcdef1234"),
         ("?commit=main-branch&job=unit", 404, "no commit main-branch"),
         ("?run=-7", 404, "no run -7"),
+        (f"?run={10**30}", 404, "no run 1000"),
+        (f"?commit={sha_of(1)}&job=a%00b", 202, "jobs there: unit"),
+        ("?commit=abcdef1234&job=a%00b", 202, "no commit abcdef1234"),
         ("?run=x", 422, ""),
     ],
 )
