@@ -26,11 +26,12 @@ _WRITES: dict[int, Any] = {404: Problem, 409: Problem, 422: Problem, **REFUSALS}
 
 
 class RuleIn(Schema):
-    """A rule: `name` and any of the fields of `spec`; what is left out has its default."""
+    """A rule: `name` and any of the fields of `spec`. What is left out has its default, and of a rule that is changed
+    it stays as it is."""
 
     repository: str = ""
     name: str = ""
-    enabled: bool = True
+    enabled: bool | None = None
     reason: str = ""
     version: int | None = None
     spec: dict[str, Any] = Field(default_factory=dict)
@@ -142,13 +143,14 @@ def _save(request: HttpRequest, body: RuleIn, rule_id: int | None) -> dict[str, 
     if known is not None and body.version is None:
         raise HttpError(422, "Send the version that you read: without it a change of somebody else could be lost.")
     spec = {**(known.spec if known else {}), **body.spec}
-    typed = {**spec, "name": body.name or (known.name if known else "")}
+    enabled = body.enabled if body.enabled is not None else known is None or known.enabled
+    typed = {**spec, "name": body.name or (known.name if known else ""), "enabled": enabled, "reason": body.reason}
     repository = known.repository if known else repository_or_404(body.repository)
     try:
         with transaction.atomic():
             rule = alert_rules.save_rule(
                 repository=repository,
-                typed={**typed, "enabled": body.enabled, "reason": body.reason},
+                typed=typed,
                 who=user,
                 rule_id=rule_id,
                 version=body.version or 0,

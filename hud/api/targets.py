@@ -28,6 +28,7 @@ class TargetIn(Schema):
     {"repository", "token", "labels": […]} of GitHub issues. Or `service` (slack, discord, teams, telegram, pagerduty,
     opsgenie, or a kind) and in `fields` what its form asks for. `together`, `group_s`, `quiet`: given all or none;
     `quiet` is {"from": "22:00", "to": "07:00", "zone": "Europe/Berlin", "priorities": ["P2", "P3"]} or null.
+    What is left out of a target that is changed stays as it is.
     """
 
     name: str = ""
@@ -38,9 +39,9 @@ class TargetIn(Schema):
     together: bool | None = None
     group_s: int | None = None
     quiet: dict[str, Any] | None = None
-    teams: list[str] = Field(default_factory=list)
-    repository: str = ""
-    enabled: bool = True
+    teams: list[str] | None = None
+    repository: str | None = None
+    enabled: bool | None = None
     version: int | None = None
 
 
@@ -125,17 +126,18 @@ def _save_target(request: HttpRequest, body: TargetIn, target_id: int | None) ->
     if target_id is not None and body.version is None:
         raise HttpError(422, "Send the version that you read: without it a change of somebody else could be lost.")
     try:
-        kind, config = _config(body, target_id)
+        known = Target.objects.get(pk=target_id) if target_id is not None else None
+        kind, config = _config(body, known)
         target = save_target(
-            name=body.name,
+            name=body.name or (known.name if known else ""),
             kind=kind,
             config=config,
             who=user,
             service=body.service,
             manner=_manner(body),
-            teams=body.teams,
-            repository_id=repository_or_404(body.repository).pk if body.repository else None,
-            enabled=body.enabled,
+            teams=body.teams if body.teams is not None else (known.teams if known else []),
+            repository_id=_repository_id(body, known),
+            enabled=body.enabled if body.enabled is not None else known is None or known.enabled,
             target_id=target_id,
             version=body.version or 0,
         )
@@ -148,11 +150,17 @@ def _save_target(request: HttpRequest, body: TargetIn, target_id: int | None) ->
     return _target_out(target)
 
 
-def _config(body: TargetIn, target_id: int | None) -> tuple[str, dict[str, Any] | None]:
+def _config(body: TargetIn, known: Target | None) -> tuple[str, dict[str, Any] | None]:
     if not body.service:
         return body.kind, body.config
-    known = Target.objects.get(pk=target_id) if target_id is not None else None
     return typed_config(body.service, body.fields, known=known)
+
+
+def _repository_id(body: TargetIn, known: Target | None) -> int | None:
+    """Return the repository that the target is for, None for all of them."""
+    if body.repository is None:
+        return known.repository_id if known else None
+    return repository_or_404(body.repository).pk if body.repository else None
 
 
 def _manner(body: TargetIn) -> Manner | None:

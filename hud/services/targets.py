@@ -139,9 +139,10 @@ def save_target(
 
 
 def _take_config(target: Target, kind: str, config: Mapping[str, Any], service: str) -> None:
-    checked = check_target(kind, config, options())
-    if "typed" in config:
-        checked["typed"] = dict(config["typed"])
+    typed = config.get("typed")
+    checked = check_target(kind, {name: value for name, value in config.items() if name != "typed"}, options())
+    if isinstance(typed, Mapping):
+        checked["typed"] = dict(typed)
     target.kind, target.service, target.sealed = kind, service, seal(checked)
     target.shown = shown_address(kind, checked)
 

@@ -176,6 +176,38 @@ def test_rules_have_defaults_a_history_and_a_dry_run(admin: Caller) -> None:
     assert len(admin.call("GET", f"/alert-rules/{rule['id']}")[1]["history"]) == 2
 
 
+def test_what_a_change_leaves_out_stays_as_it_is(admin: Caller, settings: Any) -> None:
+    settings.NOTIFY_HOSTS = ["127.0.0.1"]
+    AlertWorld(commits=1)
+    body = {"repository": "brindle/kestrel", "name": "two", "spec": {"threshold": 2}, "enabled": False}
+    _, rule = admin.call("POST", "/alert-rules", body)
+    _, changed = admin.call("PUT", f"/alert-rules/{rule['id']}", {"version": 1, "spec": {"threshold": 4}})
+    assert (changed["name"], changed["enabled"], changed["spec"]["threshold"]) == ("two", False, 4)
+    config = {"url": "http://127.0.0.1:9/"}
+    body = {"name": "t", "config": config, "teams": ["io"], "repository": "brindle/kestrel", "enabled": False}
+    _, target = admin.call("POST", "/targets", body)
+    _, changed = admin.call("PUT", f"/targets/{target['id']}", {"version": 1, "together": True})
+    assert changed == {**target, "version": 2, "together": True}
+    _, changed = admin.call("PUT", f"/targets/{target['id']}", {"version": 2, "repository": "", "enabled": True})
+    assert (changed["repository"], changed["enabled"], changed["teams"]) == (None, True, ["io"])
+
+
+@pytest.mark.parametrize(
+    ("kind", "config"),
+    [("email", {"to": 5}), ("email", {"to": [None]}), ("github", {"repository": "a/b", "token": "t", "labels": 5})],
+)
+def test_a_target_of_what_is_no_text_is_refused(admin: Caller, kind: str, config: Any) -> None:
+    status, problem = admin.call("POST", "/targets", {"name": "t", "kind": kind, "config": config})
+    assert (status, "write text" in problem["detail"]) == (422, True)
+
+
+@pytest.mark.parametrize("name", ["a\x00b", "half \ud83d"])
+def test_a_rules_name_that_cannot_be_kept_is_refused(admin: Caller, name: str) -> None:
+    AlertWorld(commits=1)
+    status, problem = admin.call("POST", "/alert-rules", {"repository": "brindle/kestrel", "name": name})
+    assert (status, "can be seen" in problem["detail"]) == (422, True)
+
+
 INSIDE = [
     "http://127.0.0.1:{port}/",
     "http://2130706433:{port}/",

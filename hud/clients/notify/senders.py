@@ -26,6 +26,9 @@ def check_target(kind: str, config: Mapping[str, Any], options: Options) -> dict
     """Return the configuration as it is kept. Raises TargetRefused."""
     if kind not in _CHECKS:
         raise TargetRefused(f"There is no kind of target {kind[:20]!r}; there are {', '.join(_CHECKS)}.")
+    for name, value in config.items():
+        if not isinstance(value, str) and not (isinstance(value, list) and all(isinstance(one, str) for one in value)):
+            raise TargetRefused(f"{name[:40]}: write text, or a list of texts.")
     return _CHECKS[kind](config, options)
 
 

@@ -4,12 +4,12 @@ from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass, field, fields
 from functools import lru_cache
 from typing import Any, cast
-from urllib.parse import urlsplit
 
 import re2
 
 from hud.core.alerts.letters import letters_for
 from hud.core.text import storable
+from hud.core.website import is_web_address
 
 BROKEN_STREAK, MASS_FAILURE, STALE, QUEUE_TIME = "broken_streak", "mass_failure", "stale", "queue_time"
 KINDS = (BROKEN_STREAK, MASS_FAILURE, STALE, QUEUE_TIME)
@@ -132,7 +132,7 @@ def read_rule(typed: Mapping[str, Any]) -> TypedRule:
             values[f.name] = default
     spec = RuleSpec(**values)
     errors |= {k: v for k, v in _wrong(spec).items() if k not in errors}
-    return TypedRule(name, spec, errors)
+    return TypedRule(storable(name), spec, errors)
 
 
 def _read(given: Any, default: Any) -> Any:
@@ -177,21 +177,13 @@ def _wrong(spec: RuleSpec) -> dict[str, str]:
 def _wrong_texts(spec: RuleSpec) -> dict[str, str]:
     errors: dict[str, str] = {}
     for name in ("runbook_url", "dashboard_url"):
-        if getattr(spec, name) and not _is_web_address(getattr(spec, name)):
+        if getattr(spec, name) and not is_web_address(getattr(spec, name)):
             errors[name] = "Write an address that begins with https:// or http://."
     limits = {"team": 100, "description": 2000, "branch": 255, "runbook_url": 1000, "dashboard_url": 1000}
     for name, most in limits.items():
         if len(getattr(spec, name)) > most or "\x00" in getattr(spec, name):
             errors[name] = f"At most {most} characters that can be kept."
     return errors
-
-
-def _is_web_address(text: str) -> bool:
-    try:
-        parts = urlsplit(text)
-    except ValueError:
-        return False
-    return parts.scheme in ("http", "https") and bool(parts.hostname) and text.isprintable() and " " not in text
 
 
 def _wrong_patterns(patterns: Collection[str]) -> dict[str, str]:
