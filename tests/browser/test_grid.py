@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, expect
@@ -322,12 +324,12 @@ def test_it_reads_without_javascript(asgi_url: str, chromium: Browser, trunk: Tr
     page = context.new_page()
     page.goto(asgi_url + trunk.path)
     page.locator("th[data-group=CI] a").click()
-    assert page.locator("th[data-job]").count() == 3
+    expect(page.locator("th[data-job]")).to_have_count(3)
     page.locator("#filter").fill("fuzz")
     page.get_by_role("button", name="Apply").click()
-    assert page.locator("th[data-job]").count() == 1
+    expect(page.locator("th[data-job]")).to_have_count(1)
     page.locator("td.cells a[data-verdict=infra]").click()
-    assert "/run/" in page.url
+    expect(page).to_have_url(re.compile("/run/"))
     context.close()
 
 

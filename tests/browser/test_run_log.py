@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import expect
 
 from hud.models import Log
 from tests.views.test_run import PAGE, add_failure, log_files, numbered, repository, run, store_log
@@ -90,8 +91,8 @@ def test_search_shows_hits_that_lead_to_their_lines(open_run):
     page.locator("#log-hits li").first.wait_for()
     assert "q=line" in page.url
     page.locator("#log-hits a[data-line='77']").click()
+    page.locator("#L77.found").wait_for()
     assert in_view(page, 77)
-    assert "found" in page.locator("#L77").get_attribute("class")
     assert page.locator("#log-hits li").count() > 1
 
 
@@ -184,9 +185,9 @@ def test_everything_can_be_read_without_scripts(chromium, live_server, run):
     page.goto(f"{live_server.url}{PAGE}")
     assert page.locator("#L4000").is_visible()
     page.locator("#log-above a").first.click()
-    assert page.locator("#L3784").count() == 1
+    expect(page.locator("#L3784")).to_have_count(1)
     page.locator("input[name=q]").fill("line 77")
     page.locator("button", has_text="Search").click()
     page.locator("#log-hits a[data-line='77']").click()
-    assert page.locator("#L77.selected").is_visible()
+    expect(page.locator("#L77.selected")).to_be_visible()
     context.close()

@@ -141,7 +141,7 @@ def test_without_scripts_a_silence_is_seen_first_and_then_saved(
     page = context.new_page()
     page.goto(f"{live_server.url}/silences/new")
     page.get_by_role("button", name="More rows").click()
-    assert page.locator(".matcher-row").count() == 5
+    expect(page.locator(".matcher-row")).to_have_count(5)
     page.get_by_label("Label 5").select_option("job")
     page.get_by_label("Value 5").fill("unit")
     page.get_by_label("Why").fill("no scripts here")

@@ -75,6 +75,23 @@ def test_one_rule_that_fails_does_not_keep_others_from_being_looked_at(
     assert Alert.objects.get().kind == QUEUE_TIME
 
 
+@pytest.mark.parametrize("seconds", [30, 7200])
+def test_a_rule_that_becomes_one_of_another_kind_raises_another_alert_once(
+    world: AlertWorld, clock: time_machine.Traveller, seconds: int
+) -> None:
+    rule(world, RuleSpec(kind=STALE, stale_s=3600))
+    world.column("unit", "S")
+    world.cell(2, "unit", "Q", minute=2)
+    clock.shift(60 * 60 * 3)
+    evaluate_by_clock()
+    AlertRule.objects.update(spec=RuleSpec(kind=QUEUE_TIME, queue_s=1800).stored())
+    for _ in range(3):
+        clock.shift(seconds)
+        assert evaluate_by_clock() == 1
+    told = [(a.kind, a.state, a.episode) for a in Alert.objects.order_by("id")]
+    assert told == [(STALE, "resolved", 1), (QUEUE_TIME, "firing", 1)]
+
+
 def test_an_alert_by_time_ends_when_its_rule_becomes_another_one_or_looks_elsewhere(
     world: AlertWorld, clock: time_machine.Traveller
 ) -> None:

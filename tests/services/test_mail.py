@@ -9,10 +9,11 @@ from typing import Any
 import pytest
 import time_machine
 
-from hud.clients.notify import Options
+from hud.clients.notify import Options, Outcome
 from hud.clients.notify.person import Letter, mail_of
 from hud.core.mailaddress import is_unread, mail_address
 from hud.models import Mail, MailAttempt
+from hud.services import mail as mail_service
 from hud.services.mail import deliver_mails, forget_old_mails, write_mail
 from tests.fakes.mailserver import MailServer, mail_server
 
@@ -112,6 +113,22 @@ class TestDelivery:
         deliver_mails()
         assert Mail.objects.get().state == "failed"
         assert attempts()[1][3] == "The mail server could not be reached."
+
+    def test_a_mail_that_is_taken_back_while_others_are_sent_is_not_sent(
+        self, server: MailServer, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        write("news-1", address="ana@company.com")
+        write("news-2", address="bo@company.com")
+        hand_over = mail_service.send_letter
+
+        def send(letter: Letter, options: Options) -> Outcome:
+            Mail.objects.filter(key="news-2").update(state=Mail.State.CANCELLED)
+            return hand_over(letter, options)
+
+        monkeypatch.setattr(mail_service, "send_letter", send)
+        deliver_mails()
+        assert [mail["To"] for mail in server.got] == ["ana@company.com"]
+        assert Mail.objects.get(key="news-2").attempts == 0 and len(attempts()) == 1
 
     def test_without_a_server_nothing_is_tried(self, settings: Any) -> None:
         settings.SMTP_URL = ""

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from datetime import datetime, timedelta
+from typing import Any
 
 import pytest
 from django.utils import timezone
 from pytest_django import Settings
 
 from hud.core.junit import read_junit
-from hud.models import Cell, Repository, Verdict, WaitingReport, results
+from hud.models import Cell, Repository, Run, Verdict, WaitingReport, results
 from hud.queries.flaky import results_of
 from hud.services import waiting_results
 from hud.services.junit import ingest_reports
@@ -76,6 +77,21 @@ def test_they_are_dropped_after_the_stated_time(trunk: Trunk, settings: Settings
     WaitingReport.objects.update(received_at=timezone.now() - timedelta(hours=3, minutes=1))
     attach_waiting()
     assert not WaitingReport.objects.exists()
+
+
+def test_one_that_fails_keeps_no_other_from_its_run(trunk: Trunk, monkeypatch: pytest.MonkeyPatch) -> None:
+    for number in (4711, 4712):
+        wait(trunk.repository, run=number)
+        make_run(trunk.commits[0], trunk.jobs[number - 4711], external_id=number, conclusion="failure")
+    take_in = waiting_results.ingest_reports
+
+    def fail(*, run: Run, **more: Any) -> None:
+        assert run.external_id != 4711
+        take_in(run=run, **more)
+
+    monkeypatch.setattr(waiting_results, "ingest_reports", fail)
+    assert attach_waiting() == 1
+    assert WaitingReport.objects.get().external_id == 4711
 
 
 def test_a_repository_keeps_only_so_many(trunk: Trunk, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 
 import pytest
+import time_machine
 from django.core.management import CommandError, call_command
 from django.db import transaction
 from pytest_django import DjangoDbBlocker
@@ -51,8 +52,15 @@ def _store() -> list[object]:
     ]
 
 
+@pytest.fixture(scope="module", autouse=True)
+def clock() -> Iterator[None]:
+    """Commits of an invented repository are dated by its `now`: what judges them must not be told another time."""
+    with time_machine.travel(NOW, tick=False):
+        yield
+
+
 @pytest.fixture(scope="module")
-def demo(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[SyntheticRepository]:
+def demo(clock: None, django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[SyntheticRepository]:
     """Filled once for the module; each test sees it inside a transaction of its own and leaves it as it was."""
     with django_db_blocker.unblock(), transaction.atomic():
         source = _demo()
