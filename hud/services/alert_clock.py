@@ -78,7 +78,9 @@ def _evaluate(rule: AlertRule, branch: Branch) -> bool:
     trouble = None
     if rule.enabled and branch.tracked:
         trouble = _staleness(spec, branch) if spec.kind == STALE else _waiting(spec, branch)
-    alert = Alert.objects.select_for_update().filter(rule=rule, branch=branch).order_by("-id").first()
+    # Of its kind: what the rule raised as another one is no part of this, and is ended by itself.
+    alerts = Alert.objects.select_for_update().filter(rule=rule, branch=branch, kind=spec.kind)
+    alert = alerts.order_by("-id").first()
     if trouble is None:
         if alert is not None and alert.state != Alert.State.RESOLVED:
             _resolve(alert)
