@@ -76,7 +76,7 @@ def write_mail(
 
 
 def deliver_mails() -> int:
-    """Send what is due, unless somebody is at it. Returns how many mails were tried."""
+    """Send what is due, unless somebody is at it. Returns how many mails were looked at."""
     tried = 0
     # What is written while somebody sends finds the lock taken: whoever holds it looks again.
     while is_mail_on() and _due().exists():
@@ -117,6 +117,8 @@ def _alone() -> Iterator[bool]:
 
 def _send_one(mail: Mail) -> None:
     attempt = _begin(mail)
+    if attempt is None:  # it was taken back while those before it were sent
+        return
     letter = Letter(mail.key, mail.address, mail.subject, mail.text, mail.unsubscribe_url, attempt.repeat)
     try:
         outcome = send_letter(letter, options())
@@ -127,11 +129,12 @@ def _send_one(mail: Mail) -> None:
 
 
 @transaction.atomic
-def _begin(mail: Mail) -> MailAttempt:
-    """Write the attempt before it is made."""
+def _begin(mail: Mail) -> MailAttempt | None:
+    """Write the attempt before it is made; None for a mail that waits no more."""
     earlier = mail.tries.filter(may_have_arrived=True, delivered=False)
     mail.attempts += 1
-    Mail.objects.filter(pk=mail.pk).update(attempts=mail.attempts)
+    if not Mail.objects.filter(pk=mail.pk, state=Mail.State.WAITING).update(attempts=mail.attempts):
+        return None
     return MailAttempt.objects.create(mail=mail, number=mail.attempts, repeat=earlier.exists())
 
 
