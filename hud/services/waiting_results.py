@@ -62,7 +62,7 @@ def attach_waiting() -> int:
     last = 0
     while rows := _next(last):
         last = rows[-1].pk
-        attached += sum(_attach(row) for row in _with_known_run(rows))
+        attached += sum(_try_to_attach(row) for row in _with_known_run(rows))
     gone, _ = WaitingReport.objects.filter(received_at__lt=oldest).delete()
     if gone:
         logger.warning("%d test reports were dropped: their runs never came", gone)
@@ -80,6 +80,14 @@ def _with_known_run(rows: Sequence[WaitingReport]) -> Iterable[WaitingReport]:
     runs = Run.objects.filter(external_id__in=numbers).values_list("repository_id", "external_id") if numbers else ()
     known = set(runs)
     return [row for row in rows if row.external_id is None or (row.repository_id, row.external_id) in known]
+
+
+def _try_to_attach(row: WaitingReport) -> bool:
+    try:
+        return _attach(row)
+    except Exception:  # one report must not keep the others from their runs; it is dropped when its time is over
+        logger.exception("the waiting test report %d of %s could not be attached", row.pk, row.repository.full_name)
+        return False
 
 
 @transaction.atomic
