@@ -13,7 +13,7 @@ from itertools import islice
 from typing import Any
 
 from django.db import transaction
-from django.db.models import Max, Min
+from django.db.models import Min
 from django.utils import timezone
 
 from hud.clients.github import GitHubClient, NotFound, first_parents
@@ -303,17 +303,23 @@ class Gatherer:
     def gather_pulls(self) -> None:
         """Take in the pull requests that changed since the last look, and the runs on heads of which none is known.
 
-        Webhooks tell of them sooner; this repairs what they lost, and stands in for them where there are none.
+        Webhooks tell of them sooner; this repairs what they lost, and stands in for them where there are none. So only
+        what a look itself has seen counts as seen: a webhook of one tells nothing of the others.
         """
-        latest = PullRequest.objects.filter(repository=self.repository).aggregate(at=Max("updated_at"))["at"]
+        told = self.branch.poll_cursor.get("pulls_seen")
+        latest = _time(told) if told else None
         heads: list[str] = []
+        seen: list[datetime] = []
         for page in islice(self._client.pulls(self.repository.full_name).pages(), MOST_PULL_PAGES):
             self._alive()
             news = [pull for pull in page.items if latest is None or _time(pull["updated_at"]) >= latest]
             self._take("rest.pulls", news)
+            seen += [_time(pull["updated_at"]) for pull in news]
             heads += [pull["head"]["sha"] for pull in news if pull.get("state") == "open"]
             if latest is None or page.unchanged or len(news) < len(page.items):
                 break
+        if seen:
+            self.branch.poll_cursor["pulls_seen"] = max(seen).isoformat()
         known = set(
             WorkflowRun.objects.filter(repository=self.repository, commit__sha__in=heads).values_list(
                 "commit__sha", flat=True

@@ -170,6 +170,20 @@ def test_the_poller_asks_for_pull_requests_and_the_runs_on_new_heads(world: Worl
     assert row().title == "Changed"
 
 
+def test_the_poller_finds_what_a_lost_webhook_told_though_a_later_one_of_another_came(
+    world: World, settings: Settings
+) -> None:
+    settings.GITHUB_TOKEN = "t" * 20
+    branch = followed(world)
+    world.remote.pulls = {12: offered(12, "f1", 20), 13: offered(13, "f2", 20)}
+    world.poll(branch)
+    world.pass_time(120)
+    world.remote.pulls = {12: offered(12, "f1", 30, title="Lost"), 13: offered(13, "f2", 40, title="Came")}
+    told("rest.pulls", {"items": [world.remote.pulls[13]]})
+    world.poll(branch)
+    assert dict(PullRequest.objects.values_list("number", "title")) == {12: "Lost", 13: "Came"}
+
+
 def test_without_a_token_it_does_not(world: World, settings: Settings) -> None:
     settings.GITHUB_TOKEN = ""
     world.remote.pulls = {12: offered(12, "f1", 20)}
