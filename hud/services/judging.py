@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Collection
 from contextlib import suppress
 
@@ -14,6 +15,8 @@ from hud.services.ingest import settle
 from hud.services.locks import lock_repository
 from hud.services.verdicts import commits_touched_by, has_own_verdicts, judge
 
+logger = logging.getLogger(__name__)
+
 _WORK_CLASS = 0x48554414  # "HUD", 20: whoever works through a repository's requests
 _CHUNK = 200
 
@@ -22,12 +25,16 @@ def judge_due() -> bool:
     """Decide what was asked for, some requests of one repository at a time. Returns whether more may be left.
 
     A request goes when all that it touches is decided: a crash leaves it to the next. One that is asked anew meanwhile
-    has another id and stays. A repository that another worker judges is left to it: it looks again when it is done.
+    has another id and stays. A repository that another worker judges is left to it: it looks again when it is done. One
+    that fails keeps its requests, and no other repository waiting.
     """
     for repository_id in JudgeRequest.objects.values_list("repository_id", flat=True).distinct().order_by():
         if _begin(repository_id):
             try:
                 _judge_requests(Repository.objects.get(pk=repository_id))
+            except Exception:  # whatever it is, the sweep has it tried again, and others must not wait for it
+                logger.exception("verdicts of repository %d could not be decided", repository_id)
+                continue
             finally:
                 _end(repository_id)
             return JudgeRequest.objects.exists()

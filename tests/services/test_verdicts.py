@@ -14,7 +14,7 @@ from classifier.verdict import ENGINE_VERSION, Since
 from hud import tasks
 from hud.core.cellcode import LOOKS
 from hud.core.jobrules import KINDS, UNSTABLE
-from hud.models import Cell, Commit, JobRule, JudgeRequest, Log, Run, Verdict
+from hud.models import Cell, Commit, JobRule, JudgeRequest, Log, Repository, Run, Verdict
 from hud.services import judging, verdicts
 from hud.services.evidence import gather, gather_all
 from tests.factories import NOON, Trunk, make_commit, make_run, sha_of
@@ -192,13 +192,35 @@ def test_a_crash_leaves_the_request_to_the_next(trunk: Trunk, monkeypatch: pytes
     run = fails(open_pull(trunk), trunk)
 
     def crash(*_: object) -> None:
-        raise RuntimeError("killed")
+        raise SystemExit("killed")
 
     monkeypatch.setattr(judging, "judge", crash)
-    with pytest.raises(RuntimeError):
+    with pytest.raises(SystemExit):
         judging.judge_due()
     monkeypatch.undo()
     assert verdict_of(run).label == "regression"
+
+
+def test_a_repository_that_fails_keeps_its_requests_and_keeps_no_other_waiting(
+    trunk: Trunk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fails(open_pull(trunk), trunk)
+    other = Repository.objects.create(owner="brindle", name="other")
+    commit = Commit.objects.create(repository=other, sha=sha_of(1))
+    JudgeRequest.objects.create(repository=other, commit=commit, job=trunk.jobs[0])
+    failing, judged = {trunk.repository.pk, other.pk}, []
+
+    def judge(repository: Repository, _: object) -> None:
+        judged.append(repository.pk)
+        if repository.pk in failing:
+            raise ValueError("no")
+
+    monkeypatch.setattr(judging, "judge", judge)
+    assert not judging.judge_due()
+    assert set(judged) == failing and JudgeRequest.objects.values("repository").distinct().count() == 2
+    failing.discard(judged[1])
+    assert judging.judge_due()
+    assert JudgeRequest.objects.get().repository_id == judged[0]
 
 
 def test_a_fault_of_the_engine_is_unknown_and_says_so(trunk: Trunk, monkeypatch: pytest.MonkeyPatch) -> None:
