@@ -81,6 +81,7 @@ ALLOWED_HOSTS = list(
 )
 CSRF_TRUSTED_ORIGINS = [f"{_public.scheme}://{_public.netloc}"]
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = _public.scheme == "https"
+CSRF_FAILURE_VIEW = "hud.views.kept.stale_form"
 SECURE_PROXY_SSL_HEADER: tuple[str, str] | None = None
 SECURE_REDIRECT_EXEMPT = [r"^health$", r"^metrics$"]  # asked by machines, from inside
 if _env.flag("TLS_PROXY", False, "yes: believe X-Forwarded-Proto; only behind a proxy that sets it itself"):

@@ -10,7 +10,6 @@ from urllib.parse import quote, urlencode
 from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth.models import User
-from django.contrib.auth.views import redirect_to_login
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import redirect, render
@@ -32,6 +31,7 @@ from hud.queries.silence_preview import hidden_by
 from hud.services import acknowledge as acknowledging
 from hud.services import silences
 from hud.services.permissions import admin_names, is_admin, is_on_call
+from hud.views.access import to_sign_in
 from hud.views.errors import Missing, Nearby
 
 PRESETS = ((1, "1 hour"), (4, "4 hours"), (24, "1 day"), (24 * 7, "7 days"), (24 * 30, "30 days"))
@@ -133,7 +133,7 @@ def _strip_cell(place: StripPlace, mark: str) -> dict[str, object]:
 def acknowledge(request: HttpRequest, alert_id: int) -> HttpResponseBase:
     """Look after the alert, or no longer."""
     if not request.user.is_authenticated:
-        return redirect_to_login(f"/alerts/{alert_id}")
+        return to_sign_in(request)
     user = _allowed(request, is_on_call(request.user), "Only people on call and admins acknowledge alerts")
     _page_or_missing(alert_id)
     try:
@@ -150,7 +150,7 @@ def acknowledge(request: HttpRequest, alert_id: int) -> HttpResponseBase:
 def note(request: HttpRequest, alert_id: int) -> HttpResponseBase:
     """Write a note into the timeline."""
     if not request.user.is_authenticated:
-        return redirect_to_login(f"/alerts/{alert_id}")
+        return to_sign_in(request)
     user = _allowed(request, is_on_call(request.user), "Only people on call and admins write notes")
     _page_or_missing(alert_id)
     try:
@@ -166,7 +166,7 @@ def note(request: HttpRequest, alert_id: int) -> HttpResponseBase:
 def silence(request: HttpRequest, alert_id: int) -> HttpResponseBase:
     """Silence just this alert's jobs, for one of the usual times."""
     if not request.user.is_authenticated:
-        return redirect_to_login(f"/alerts/{alert_id}")
+        return to_sign_in(request)
     user = _allowed(request, is_admin(request.user), "Only admins silence alerts")
     page = _page_or_missing(alert_id)
     hours = request.POST.get("hours", "")

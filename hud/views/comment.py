@@ -6,7 +6,6 @@ import json
 from urllib.parse import quote
 
 from django.contrib import messages
-from django.contrib.auth.views import redirect_to_login
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponseBase
 from django.shortcuts import redirect, render
@@ -18,6 +17,7 @@ from hud.queries.pulls import posted_report
 from hud.services.comment import draft_of, reporting_of, set_reporting
 from hud.services.github_app import why_no_check_run
 from hud.services.permissions import is_admin
+from hud.views.access import to_sign_in
 from hud.views.errors import Missing, Nearby
 from hud.views.places import redirects_moved, repository_or_missing
 
@@ -57,7 +57,7 @@ def report(request: HttpRequest, owner: str, name: str, number: int) -> HttpResp
 
 def _switch(request: HttpRequest, repository: Repository) -> HttpResponseBase:
     if not request.user.is_authenticated:
-        return redirect_to_login(request.path)
+        return to_sign_in(request)
     if not is_admin(request.user):
         raise PermissionDenied(NOT_ALLOWED)
     wanted = {name: request.POST.get(name) == "1" for name in ("comment", "check_run")}

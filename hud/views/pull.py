@@ -6,7 +6,6 @@ from urllib.parse import quote
 
 from django.conf import settings
 from django.contrib import messages
-from django.contrib.auth.views import redirect_to_login
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import redirect, render
@@ -20,6 +19,7 @@ from hud.queries.pull import PullPage, PullState, pull_page
 from hud.queries.pulls import listed_pulls, newest_pulls
 from hud.services.force_merge import LONGEST_REASON, CannotForce, force_merge
 from hud.services.permissions import is_admin, is_on_call
+from hud.views.access import to_sign_in
 from hud.views.errors import Missing, Nearby
 from hud.views.places import redirects_moved, repository_or_missing
 
@@ -35,7 +35,7 @@ def pull(request: HttpRequest, owner: str, name: str, number: int) -> HttpRespon
     if request.method != "POST":
         return _page(request, repository, page)
     if not request.user.is_authenticated:
-        return redirect_to_login(request.path)
+        return to_sign_in(request)
     if not is_on_call(request.user):
         raise PermissionDenied(NOT_ALLOWED)
     try:

@@ -6,11 +6,9 @@ from urllib.parse import urlencode
 
 from django.contrib import messages
 from django.contrib.auth.models import User
-from django.contrib.auth.views import redirect_to_login
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import redirect, render
-from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
 from hud.models import Silence
@@ -28,6 +26,7 @@ from hud.queries.silences import (
 )
 from hud.services.permissions import admin_names, is_admin
 from hud.services.silences import SilenceConflict, expire_silence
+from hud.views.access import to_sign_in
 from hud.views.errors import Missing, Nearby
 
 HERE = "/silences"
@@ -96,7 +95,7 @@ def debt(request: HttpRequest) -> HttpResponse:
 def expire(request: HttpRequest, silence_id: int) -> HttpResponseBase:
     """End a silence now. Ending one that is over changes nothing; one that was changed meanwhile is looked at first."""
     if not request.user.is_authenticated:
-        return redirect_to_login(reverse("silence", args=[silence_id]))
+        return to_sign_in(request)
     if not is_admin(request.user) or not isinstance(request.user, User):
         raise PermissionDenied(f"{ONLY_ADMINS}. Admins here: {', '.join(admin_names()) or 'none'}.")
     text = request.POST.get("version", "")

@@ -9,7 +9,6 @@ from urllib.parse import quote
 
 from django.contrib import messages
 from django.contrib.auth.models import User
-from django.contrib.auth.views import redirect_to_login
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import redirect, render
 from django.views.decorators.csrf import csrf_exempt
@@ -29,6 +28,7 @@ from hud.queries.subscriptions import (
 from hud.services import subscriptions as following
 from hud.services.mail import is_mail_on
 from hud.services.subscriptions import FollowRefused, meant_by_token, stop_by_token
+from hud.views.access import to_sign_in
 from hud.views.errors import Missing, Nearby
 from hud.views.places import branch_or_missing, redirects_moved
 
@@ -38,14 +38,13 @@ View = Callable[Concatenate[HttpRequest, P], HttpResponseBase]
 
 
 def signed_in(view: View[P]) -> View[P]:
-    """Send who is not signed in to sign-in, and from there back to a page that can be opened."""
+    """Ask who is not signed in to do so."""
 
     @wraps(view)
     def answer(request: HttpRequest, /, *args: P.args, **kwargs: P.kwargs) -> HttpResponseBase:
         if request.user.is_authenticated:
             return view(request, *args, **kwargs)
-        is_page = request.method in ("GET", "HEAD") or "/-/follow/" in request.path
-        return redirect_to_login(request.get_full_path() if is_page else HERE)
+        return to_sign_in(request)
 
     return answer
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from urllib.parse import quote
 
 from django.contrib import messages
-from django.contrib.auth.views import redirect_to_login
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import redirect, render
@@ -17,6 +16,7 @@ from hud.queries.suspects import Hunt, hunt_at
 from hud.queries.why import Why, newest_labels, place_of, why_at
 from hud.services.labels import LABELS, LONGEST_REASON, BadLabel, set_label, undo_label
 from hud.services.permissions import is_on_call
+from hud.views.access import to_sign_in
 from hud.views.errors import Missing, Nearby
 from hud.views.places import redirects_moved, repository_or_missing
 
@@ -32,7 +32,7 @@ def why(request: HttpRequest, owner: str, name: str, sha: str, column: int) -> H
     if request.method != "POST":
         return _page(request, repository, found)
     if not request.user.is_authenticated:
-        return redirect_to_login(request.path)
+        return to_sign_in(request)
     if not is_on_call(request.user):
         raise PermissionDenied(NOT_ALLOWED)
     try:

@@ -32,7 +32,7 @@ def test_it_shows_exactly_what_would_be_posted_and_that_it_is_off(client: Client
 
 def test_only_admins_switch_it_on(client: Client, trunk: Trunk) -> None:
     open_pull(trunk)
-    assert client.post(PAGE, {"comment": "1"}).status_code == 302
+    assert client.post(PAGE, {"comment": "1"}).status_code == 403
     assert signed_in("on-call", name="oz").post(PAGE, {"comment": "1"}).status_code == 403
     assert not Reporting.objects.exists()
     admin = signed_in("admin")

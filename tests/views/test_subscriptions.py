@@ -49,7 +49,8 @@ def test_the_job_page_and_the_grid_lead_to_following(client: Client, trunk: Trun
 def test_who_is_not_signed_in_is_asked_to_and_comes_back(client: Client, trunk: Trunk) -> None:
     assert client.get(f"{NEW}?job=1")["Location"] == f"/accounts/login/?next={NEW}%3Fjob%3D1"
     assert client.get(HERE)["Location"] == "/accounts/login/?next=/subscriptions"
-    assert client.post(f"{HERE}/1/change")["Location"] == "/accounts/login/?next=/subscriptions"
+    asked = client.post(f"{HERE}/1/change", {"action": "pause"})
+    assert asked.status_code == 403 and f'name="next" value="{HERE}/1/change"' in asked.content.decode()
 
 
 def test_a_job_a_group_and_a_view_are_followed(trunk: Trunk) -> None:
