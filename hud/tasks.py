@@ -141,12 +141,14 @@ def back_fill(request_id: int) -> None:
 @shared_task(name="hud.tasks.notify_due")
 def notify_due() -> None:
     """Tell what only time makes due, and send what a lost message or a failed try left behind."""
-    end_resolved_silences()
-    remind_owners()
-    evaluate_by_clock()
-    look_after_alerts()
-    for target_id in targets_to_wake():
-        notify_target.delay(target_id)
+    try:
+        end_resolved_silences()
+        remind_owners()
+        evaluate_by_clock()
+        look_after_alerts()
+    finally:  # what was written before must go out, whatever goes wrong here
+        for target_id in targets_to_wake():
+            notify_target.delay(target_id)
 
 
 @shared_task(name="hud.tasks.notify_target")

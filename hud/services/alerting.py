@@ -470,11 +470,17 @@ def _look_below(branch: Branch) -> None:
 
 # ── Time ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
 def look_after_alerts() -> int:
-    """Tell what only the passing of time makes due. Returns how many alerts were looked at."""
+    """Tell what only the passing of time makes due. Returns how many alerts were looked at.
+
+    One that fails is logged, and looked at again in seconds; the others are told.
+    """
     open_ids = list(Alert.objects.filter(state=Alert.State.FIRING).order_by("pk").values_list("pk", flat=True))
     for pk in open_ids:
-        with transaction.atomic():
-            alert = Alert.objects.select_for_update(skip_locked=True).filter(pk=pk).first()
-            if alert is not None:
-                tell(alert)
+        try:
+            with transaction.atomic():
+                alert = Alert.objects.select_for_update(skip_locked=True).filter(pk=pk).first()
+                if alert is not None:
+                    tell(alert)
+        except Exception:  # whatever it is, nobody else's alert must wait for it
+            logger.exception("what is due of alert %d could not be told", pk)
     return len(open_ids)

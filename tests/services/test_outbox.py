@@ -12,8 +12,9 @@ import time_machine
 from django.contrib.auth.models import User
 from django.utils import timezone
 
+from hud import tasks
 from hud.models import Alert, DeliveryAttempt, OutboxMessage, Target
-from hud.services import notify
+from hud.services import alerting, notify
 from hud.services.acknowledge import acknowledge
 from hud.services.alerting import look_after_alerts
 from hud.services.outbox import enqueue_test
@@ -56,6 +57,31 @@ def world(clock: time_machine.Coordinates) -> AlertWorld:
 
 def deliver(target: Target) -> None:
     notify.deliver_to(target.pk)
+
+
+def test_an_alert_that_cannot_be_told_keeps_no_other_and_no_message_waiting(
+    world: AlertWorld, target: Target, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world.column("unit", "SFFF")
+    world.column("docs", "SFFF")
+    bad, good = (alert.pk for alert in alerts())
+    tell, told, woken = alerting.tell, [], []
+
+    def fail(alert: Alert) -> None:
+        if alert.pk == bad:
+            raise ValueError("no")
+        told.append(alert.pk)
+        tell(alert)
+
+    monkeypatch.setattr(alerting, "tell", fail)
+    monkeypatch.setattr(tasks, "remind_owners", lambda: None)
+    monkeypatch.setattr(tasks.notify_target, "delay", woken.append)
+    tasks.notify_due()
+    assert (told, woken) == ([good], [target.pk])
+    monkeypatch.setattr(tasks, "remind_owners", lambda: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        tasks.notify_due()
+    assert woken == [target.pk, target.pk]
 
 
 def test_an_alert_is_told_once_and_its_end_once(world: AlertWorld, target: Target, stub: Stub) -> None:
