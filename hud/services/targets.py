@@ -140,7 +140,7 @@ def save_target(
 
 def _take_config(target: Target, kind: str, config: Mapping[str, Any], service: str) -> None:
     typed = config.get("typed")
-    checked = check_target(kind, {name: value for name, value in config.items() if name != "typed"}, options())
+    checked = check_target(kind, config, options())
     if isinstance(typed, Mapping):
         checked["typed"] = dict(typed)
     target.kind, target.service, target.sealed = kind, service, seal(checked)

@@ -23,13 +23,17 @@ _SENDERS: dict[str, Callable[[Post, Options], Outcome]] = {
 
 
 def check_target(kind: str, config: Mapping[str, Any], options: Options) -> dict[str, Any]:
-    """Return the configuration as it is kept. Raises TargetRefused."""
+    """Return the configuration as it is kept, without `typed` (see Preset.build). Raises TargetRefused."""
     if kind not in _CHECKS:
         raise TargetRefused(f"There is no kind of target {kind[:20]!r}; there are {', '.join(_CHECKS)}.")
     for name, value in config.items():
-        if not isinstance(value, str) and not (isinstance(value, list) and all(isinstance(one, str) for one in value)):
+        if name != "typed" and not _is_text(value):
             raise TargetRefused(f"{name[:40]}: write text, or a list of texts.")
     return _CHECKS[kind](config, options)
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str) or (isinstance(value, list) and all(isinstance(one, str) for one in value))
 
 
 def send(post: Post, options: Options) -> Outcome:
