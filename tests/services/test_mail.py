@@ -10,6 +10,7 @@ import pytest
 import time_machine
 
 from hud.clients.notify import Options, Outcome
+from hud.clients.notify.email import message_id
 from hud.clients.notify.person import Letter, mail_of
 from hud.core.mailaddress import is_unread, mail_address
 from hud.models import Mail, MailAttempt
@@ -134,6 +135,11 @@ class TestDelivery:
         settings.SMTP_URL = ""
         write()
         assert (deliver_mails(), attempts()) == (0, [])
+
+
+@pytest.mark.parametrize("sender", ["hud@company.com", "HUD <hud@company.com>", '"HUD, ours" <hud@company.com>'])
+def test_a_mails_id_names_the_senders_domain_however_the_sender_is_written(sender: str) -> None:
+    assert message_id("news-1", sender) == "<news-1@company.com>"
 
 
 def test_a_subject_is_one_line_whatever_it_is_made_from() -> None:

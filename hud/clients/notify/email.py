@@ -9,6 +9,7 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from hud.clients.notify.post import Options, Outcome, Post, TargetRefused
+from hud.core.mailaddress import mail_address
 
 MOST_ADDRESSES = 50
 NO_SERVER = Outcome(False, None, "No server for e-mail is set (SMTP_URL).", final=True)
@@ -22,8 +23,7 @@ def check(config: Mapping[str, Any], options: Options) -> dict[str, Any]:
     if not addresses or len(addresses) > MOST_ADDRESSES:
         raise TargetRefused(f"Write one to {MOST_ADDRESSES} e-mail addresses.")
     for address in addresses:
-        name, at, host = parseaddr(address)[1].rpartition("@")
-        if not (name and at and "." in host) or parseaddr(address)[1] != address or not address.isascii():
+        if mail_address(address) is None:
             raise TargetRefused(f"{address[:80]} is no e-mail address.")
     if not options.smtp_url:
         raise TargetRefused("No server for e-mail is set: give SMTP_URL and MAIL_FROM.")
@@ -33,6 +33,11 @@ def check(config: Mapping[str, Any], options: Options) -> dict[str, Any]:
 def send(post: Post, options: Options) -> Outcome:
     """Send one mail to all addresses of the target."""
     return hand_over(_mail(post, options), options) if options.smtp_url else NO_SERVER
+
+
+def message_id(key: str, sender: str) -> str:
+    """Return the id of a mail: the same key is the same mail, so that most programs show a repeat once."""
+    return f"<{key}@{parseaddr(sender)[1].rpartition('@')[2] or 'localhost'}>"
 
 
 def hand_over(mail: EmailMessage, options: Options) -> Outcome:
@@ -87,13 +92,13 @@ def _connected(options: Options) -> smtplib.SMTP:
 
 
 def _mail(post: Post, options: Options) -> EmailMessage:
+    sender = options.mail_from or "hud@localhost"
     mail = EmailMessage()
     mail["Subject"] = " ".join(post.subject.split())[:300]
-    mail["From"] = options.mail_from or "hud@localhost"
+    mail["From"] = sender
     mail["To"] = ", ".join(post.config["to"])
     mail["X-HUD-Key"] = post.key
-    # The same key is the same mail: most programs show a repeat once.
-    mail["Message-ID"] = f"<{post.key}@{(options.mail_from or 'hud@localhost').rpartition('@')[2]}>"
+    mail["Message-ID"] = message_id(post.key, sender)
     if post.repeat:
         mail["X-HUD-Repeat"] = "true"
     if "id" in post.payload:

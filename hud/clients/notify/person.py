@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from email.message import EmailMessage
 
-from hud.clients.notify.email import NO_SERVER, hand_over
+from hud.clients.notify.email import NO_SERVER, hand_over, message_id
 from hud.clients.notify.post import Options, Outcome
 
 
@@ -37,7 +37,7 @@ def mail_of(letter: Letter, options: Options) -> EmailMessage:
     mail["Subject"] = " ".join(letter.subject.split())[:300]
     mail["From"] = sender
     mail["To"] = letter.address
-    mail["Message-ID"] = f"<{letter.key}@{sender.rpartition('@')[2].strip('>')}>"
+    mail["Message-ID"] = message_id(letter.key, sender)
     mail["X-HUD-Key"] = letter.key
     mail["Auto-Submitted"] = "auto-generated"
     if letter.repeat:
