@@ -100,6 +100,7 @@ def test_they_stop_when_their_only_user_is_killed(data_dir: Path) -> None:
     user.wait()
     wait_for(lambda: not any(is_alive(pid) for pid in pids), "both servers stopped", limit_s=20)
     wait_for(lambda: not is_held(data_dir / "keeper.lock"), "the keeper ended", limit_s=20)
+    assert not (data_dir / "servers.json").exists()
 
 
 def test_they_stay_for_the_others_when_one_user_is_killed(data_dir: Path) -> None:
@@ -132,16 +133,22 @@ def test_a_stale_pid_file_with_someone_elses_number_is_healed(data_dir: Path) ->
 
 def test_a_killed_valkey_is_started_again(data_dir: Path) -> None:
     with EmbeddedServers(data_dir, fsync=False) as urls:
-        os.kill(server_pid(data_dir, "valkey"), signal.SIGKILL)
+        pid = server_pid(data_dir, "valkey")
+        os.kill(pid, signal.SIGKILL)
+        wait_for(lambda: not is_alive(pid), "it is gone")
         wait_for(lambda: valkey_answers(urls), "Valkey answers again", limit_s=15)
+        assert not is_alive(pid) and valkey_answers(urls)
 
 
 def test_a_killed_postgresql_is_started_again_with_all_it_had_committed(data_dir: Path) -> None:
     with EmbeddedServers(data_dir) as urls:
         with psycopg.connect(str(urls.database_url)) as session:
             session.execute("CREATE TABLE kept AS SELECT 42 AS answer")
-        os.kill(server_pid(data_dir, "postgres"), signal.SIGKILL)
-        wait_for(lambda: answer_of(urls) == 42, "PostgreSQL answers again", limit_s=30)
+        pid = server_pid(data_dir, "postgres")
+        os.kill(pid, signal.SIGKILL)
+        wait_for(lambda: not is_alive(pid), "it is gone")
+        wait_for(lambda: answer_of(urls) is not None, "PostgreSQL answers again", limit_s=30)
+        assert answer_of(urls) == 42
 
 
 def test_a_user_that_looks_after_them_starts_them_again_when_their_keeper_was_killed(data_dir: Path) -> None:

@@ -37,6 +37,7 @@ def test_a_loop_that_waits_for_nothing_looks_up_when_told_to_stop() -> None:
     finally:
         set_event_loop(None)
         hub.close()
+    assert len(turns) == 4  # a loop that fell over would have ended the thread, too
 
 
 @pytest.mark.parametrize(("code", "left"), [(0, 0), (155, 7), (1, 7)])

@@ -41,6 +41,7 @@ def test_a_killed_worker_takes_its_pool_processes_with_it(start_worker: Starter,
     worker.kill()
     worker.wait()
     wait_for(lambda: not is_alive(child), "the pool process ended", limit_s=5)
+    assert count(broker, "t:ends") == 0
 
 
 def test_a_task_longer_than_its_lease_runs_once(start_worker: Starter, broker: redis.Redis) -> None:
@@ -56,6 +57,7 @@ def test_a_task_whose_pool_process_is_killed_is_run_again(start_worker: Starter,
     wait_for(lambda: broker.llen("t:pids") == 1, "the task began")
     os.kill(int(broker.lindex("t:pids", 0)), signal.SIGKILL)  # type: ignore[arg-type]
     wait_for(lambda: count(broker, "t:ends") == 1, "the task ended in another pool process")
+    assert count(broker, "t:starts") == 2 and len(set(broker.lrange("t:pids", 0, -1))) == 2  # type: ignore[arg-type]
 
 
 def test_a_stopped_worker_takes_its_name_off_the_list(start_worker: Starter, broker: redis.Redis) -> None:
