@@ -32,11 +32,6 @@ class SilenceItem:
     hides: Hides
     breaks: tuple[SilenceBreak, ...]
 
-    @property
-    def over_at(self) -> datetime:
-        """When it is or was over."""
-        return self.silence.expired_at or self.silence.ends_at
-
 
 @dataclass(frozen=True, slots=True)
 class SilenceFilter:

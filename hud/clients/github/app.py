@@ -76,11 +76,6 @@ class Installations:
                 kept = self._kept[full_name] = self._ask(full_name)
             return kept.token
 
-    def forget(self, full_name: str) -> None:
-        """Ask anew next time: GitHub refused the kept token."""
-        with self._lock:
-            self._kept.pop(full_name, None)
-
     def login(self) -> str:
         """Return the name under which the App writes. Raises GitHubError, BadKey."""
         if not self._login:

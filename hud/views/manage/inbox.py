@@ -12,7 +12,7 @@ from django.shortcuts import redirect, render
 from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.http import require_POST, require_safe
 
-from hud.queries.inbox import FILTERS, ITEM_PREVIEW_BYTES, Item, inbox_item, inbox_items, strangers
+from hud.queries.inbox import FILTERS, Item, inbox_item, inbox_items, strangers
 from hud.queries.manage import audit_of, inbox_counts
 from hud.services import inbox_care
 from hud.services.inbox import nudge
@@ -24,7 +24,6 @@ from hud.views.partial import wants_fragment
 PAGE = "Inbox"
 PURPOSE = "Admins see here what came from GitHub and could not be taken in, why, and have it tried again."
 HERE = "/manage/inbox"
-MOST_PRETTY_BYTES = ITEM_PREVIEW_BYTES
 
 
 @require_safe
