@@ -119,6 +119,7 @@ def test_what_is_stored_comes_back_the_same(start: time, end: time, zone: str, p
         ({"from": "22:00", "to": "07:00", "zone": "Mars/Olympus", "priorities": ["P2"]}, "no time zone"),
         ({"from": "22:00", "to": "07:00", "zone": "../../etc/passwd", "priorities": ["P2"]}, "no time zone"),
         ({"from": "22:00", "to": "07:00", "zone": "UTC", "priorities": []}, "which priorities"),
+        ({"from": "22:00", "to": "07:00", "zone": "UTC", "priorities": 2}, "which priorities"),
     ],
 )
 def test_what_is_no_time_of_quiet_is_refused_with_the_reason(typed: dict[str, object], words: str) -> None:

@@ -67,7 +67,8 @@ def read_quiet(typed: Mapping[str, Any]) -> QuietHours | None:
     start, end = map(_time, given)
     if start == end:
         raise QuietRefused("Quiet hours begin and end at the same time: switch the target off, or give two times.")
-    priorities = tuple(p for p in PRIORITIES if p in (typed.get("priorities") or ()))
+    chosen = typed.get("priorities")
+    priorities = tuple(p for p in PRIORITIES if isinstance(chosen, list | tuple) and p in chosen)
     if not priorities:
         raise QuietRefused("Say which priorities wait in quiet hours.")
     return QuietHours(start, end, _zone(str(typed.get("zone") or "UTC").strip()), priorities)
