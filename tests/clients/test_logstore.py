@@ -320,7 +320,7 @@ def test_a_cut_log_is_read_again_with_its_line_numbers():
 def test_the_names_of_objects_begin_with_the_key(store, storage):
     put(store, b"x\n", key="brindle/kestrel/501")
     names = storage.listdir("brindle/kestrel")[1]
-    assert all(re.fullmatch(r"501\.(index|[0-9a-f]{16}\.frames)", name) for name in names)
+    assert names and all(re.fullmatch(r"501\.(index|[0-9a-f]{16}\.frames)", name) for name in names)
 
 
 WINDOWS = {"short": (1, 7_000, 19_801), "long": (1, 7_000, 123_456, 250_000, 399_801)}

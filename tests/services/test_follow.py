@@ -200,7 +200,10 @@ class TestCommand:
         self, github: FakeGitHub, broker: redis.Redis
     ) -> None:
         broker.zadd("hud:workers", {"w@test": float(broker.time()[0])})  # type: ignore[index]
-        self.call(github, FULL_NAME, "--branch", "main", "--commits", "3")
+        answer = self.call(
+            github, FULL_NAME, "--branch", "main", "--commits", "3"
+        )  # without one it would poll for ever
+        assert answer == {"repository": FULL_NAME, "branch": "main", "commits": 3}
 
 
 def test_back_fill_of_an_unknown_number_fails_loudly(world: World) -> None:
