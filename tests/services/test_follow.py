@@ -200,9 +200,8 @@ class TestCommand:
         self, github: FakeGitHub, broker: redis.Redis
     ) -> None:
         broker.zadd("hud:workers", {"w@test": float(broker.time()[0])})  # type: ignore[index]
-        answer = self.call(
-            github, FULL_NAME, "--branch", "main", "--commits", "3"
-        )  # without one it would poll for ever
+        # Without one it would poll for ever.
+        answer = self.call(github, FULL_NAME, "--branch", "main", "--commits", "3")
         assert answer == {"repository": FULL_NAME, "branch": "main", "commits": 3}
 
 
