@@ -17,6 +17,7 @@ from hud.core.website import is_web_address
 from hud.models import Alert, AlertEvent, Silence, SilenceBreak
 from hud.queries.silence_labels import known_labels
 from hud.queries.silence_matching import (
+    MOST_FIRING,
     active_silences,
     firing_alerts,
     hidden_among,
@@ -264,10 +265,14 @@ def _note_match(silence: Silence) -> None:
 def end_resolved_silences() -> int:
     """End silences that were to last until their alerts resolve, once none of those fires. Returns how many.
 
-    An alert of another cause still fires: a silence that broke stays, and says that it broke.
+    An alert of another cause still fires: a silence that broke stays, and says that it broke. Where more fire than are
+    looked at, none ends: its alert may be among the others.
     """
     until = [s for s in active_silences() if s.until_resolved and s.last_matched_at]
-    labels = [labels_of(alert) for alert in firing_alerts()] if until else []
+    firing = firing_alerts() if until else []
+    if len(firing) >= MOST_FIRING:
+        return 0
+    labels = [labels_of(alert) for alert in firing]
     return sum(_end_resolved(s) for s in until if not any(matches(matchers_of(s), one) for one in labels))
 
 

@@ -16,10 +16,12 @@ from django.urls import get_resolver
 from django.utils import timezone
 
 from hud.models import Alert, AuditEntry, Mail, Silence
+from hud.queries import silence_matching
 from hud.queries.silence_debt import debt_count, debt_page
 from hud.queries.silence_matching import silences_of
 from hud.queries.silence_preview import hidden_by
 from hud.queries.silences import silence_history, silence_item, values_at_version
+from hud.services import silences
 from hud.services.alerting import look_after_alerts
 from hud.services.audit import record
 from hud.services.repositories import rename_repository
@@ -246,6 +248,21 @@ def test_until_it_resolves_ends_with_the_alert_and_not_with_a_break(clock: objec
 def test_until_it_resolves_waits_for_an_alert_first(clock: object, kim: User) -> None:
     make_silence(wanted(until_resolved=True), who=kim)
     assert end_resolved_silences() == 0
+
+
+def test_until_it_resolves_does_not_end_where_more_fires_than_is_looked_at(
+    clock: object, kim: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world = AlertWorld(commits=8)
+    world.column("docs", "SFFF")
+    world.column("unit", "SFFF")
+    make_silence(wanted(until_resolved=True), who=kim)
+    for module in (silence_matching, silences):
+        monkeypatch.setattr(module, "MOST_FIRING", 1)
+    assert end_resolved_silences() == 0
+    monkeypatch.undo()
+    world.cell(5, "unit", "S")
+    assert end_resolved_silences() == 1
 
 
 # ── Reminders ────────────────────────────────────────────────────────────────────────────────────────────────────────
