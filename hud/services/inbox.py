@@ -113,10 +113,11 @@ def drain(after_commit: Callable[[Applied], None]) -> int:
 
 def stuck_for_s() -> float:
     """Return how long events have waited while nobody drained the inbox; 0 while it moves."""
-    oldest = InboxItem.objects.filter(state=InboxItem.State.WAITING, attempts=0).order_by("id").first()
-    if oldest is None:
+    waiting = InboxItem.objects.filter(state=InboxItem.State.WAITING, attempts=0).order_by("id")
+    since = waiting.values_list("received_at", flat=True).first()  # not its body, which may have megabytes
+    if since is None:
         return 0.0
-    waited_s = (timezone.now() - oldest.received_at).total_seconds()
+    waited_s = (timezone.now() - since).total_seconds()
     return max(0.0, min(waited_s, time.time() - (cache.get(_MOVED) or 0.0)))
 
 
