@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 import time_machine
 
-from hud.clients.notify import Options, Outcome
+from hud.clients.notify import Options, Outcome, Post
+from hud.clients.notify import send as send_to_target
 from hud.clients.notify.email import message_id
 from hud.clients.notify.person import Letter, mail_of
 from hud.core.mailaddress import is_unread, mail_address
@@ -135,6 +136,14 @@ class TestDelivery:
         settings.SMTP_URL = ""
         write()
         assert (deliver_mails(), attempts()) == (0, [])
+
+
+def test_a_mail_that_the_server_takes_for_some_of_its_addresses_says_for_whom_it_did_not(server: MailServer) -> None:
+    server.recipient_answers = ["550 no such user", "250 ok"]
+    post = Post("email", {"to": ["gone@company.com", "ana@company.com"]}, "k", {"kind": "test", "title": "t"})
+    outcome = send_to_target(post, Options(smtp_url=server.url))
+    assert (outcome.delivered, len(server.got)) == (True, 1)
+    assert outcome.error == "The mail server took it, but not for gone@company.com."
 
 
 @pytest.mark.parametrize("sender", ["hud@company.com", "HUD <hud@company.com>", '"HUD, ours" <hud@company.com>'])

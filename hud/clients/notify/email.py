@@ -43,15 +43,23 @@ def message_id(key: str, sender: str) -> str:
 def hand_over(mail: EmailMessage, options: Options) -> Outcome:
     """Give a mail to the server of SMTP_URL."""
     sent = taken = False
+    refused: dict[str, tuple[int, bytes]] = {}
     try:
         with _connected(options) as client:
             sent = True
-            client.send_message(mail)
+            refused = client.send_message(mail)
             taken = True
     except (smtplib.SMTPException, OSError) as error:
         # Once the server took the text, whatever goes wrong is the good-bye: the mail is on its way.
-        return Outcome(True, 250) if taken else _failed(error, options, sent=sent)
-    return Outcome(True, 250)
+        return _taken(refused) if taken else _failed(error, options, sent=sent)
+    return _taken(refused)
+
+
+def _taken(refused: Mapping[str, tuple[int, bytes]]) -> Outcome:
+    """Return what became of a mail that the server took for somebody. `refused`: for whom it did not."""
+    if not refused:
+        return Outcome(True, 250)
+    return Outcome(True, 250, f"The mail server took it, but not for {', '.join(sorted(refused))}.")
 
 
 def _failed(error: Exception, options: Options, *, sent: bool) -> Outcome:
