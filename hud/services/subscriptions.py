@@ -34,6 +34,8 @@ logger = logging.getLogger(__name__)
 MOST_SUBSCRIPTIONS = 200
 LONGEST_QUERY = 2000
 MOST_TOLD = 40
+MOST_NEWS_CHARS = 50_000
+"""So much is told in one mail; what stops it stands below that, and is never cut off."""
 _LOOK_AGAIN = timedelta(minutes=5)
 """A change of rules or lists that moves no version is seen within this time."""
 _SALT = "hud.unsubscribe"
@@ -331,7 +333,8 @@ def _compose(user: User, rows: Sequence[Subscription], changes: Sequence[Followe
     ]
     if len(ordered) > MOST_TOLD:
         blocks.append(f"and {len(ordered) - MOST_TOLD} more jobs")
-    return _subject(branches, ordered), "\n\n".join([*blocks, _foot(user, rows, names)])
+    news = storable("\n\n".join(blocks), MOST_NEWS_CHARS)
+    return _subject(branches, ordered), f"{news}\n\n{_foot(user, rows, names)}"
 
 
 def _subject(branches: Mapping[int, Branch], ordered: Sequence[tuple[tuple[int, int], FollowedJob]]) -> str:

@@ -80,6 +80,16 @@ def test_a_follower_is_told_of_red_new_cause_and_green_and_of_nothing_in_between
     assert FollowedJob.objects.count() == 0
 
 
+def test_a_mail_of_much_news_still_ends_with_what_stops_it(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(following, "MOST_NEWS_CHARS", 60)
+    desk.world.column("unit", "S")
+    desk.follow()
+    desk.world.cell(2, "unit", "F", line=FIRST)
+    (mail,) = desk.mails()
+    assert FIRST not in mail.text
+    assert "\nStop all of it: https://hud.company.com/subscriptions/stop/" in mail.text
+
+
 def test_what_is_red_already_is_no_news_but_its_end_is(desk: Desk) -> None:
     desk.world.column("unit", "SF", line=FIRST)
     desk.follow()
