@@ -26,6 +26,7 @@ from hud.queries.silence_matching import (
     matches,
     state_of,
 )
+from hud.queries.silences import trail_target
 from hud.services.audit import BY_ITSELF, record
 from hud.services.silence_reminders import drop_reminders
 
@@ -128,7 +129,7 @@ def _times(
 def make_silence(wanted: SilenceValues, *, who: AbstractBaseUser) -> Silence:
     """Make a silence; its author is who is signed in."""
     silence = Silence.objects.create(author=who.get_username(), author_user_id=who.pk, **wanted.fields())
-    record(who, "silence.made", f"silence {silence.pk}", after=told(silence))
+    record(who, "silence.made", trail_target(silence.pk), after=told(silence))
     _note_on_alerts(_hidden(silence), silence, "silenced", f"Silenced by {silence.author}: {silence.reason}")
     return silence
 
@@ -159,7 +160,7 @@ def change_silence(silence_id: int, wanted: SilenceValues, *, version: int, who:
         setattr(silence, name, value)
     silence.version += 1
     silence.save()
-    record(who, "silence.changed", f"silence {silence.pk}", before=before, after=told(silence))
+    record(who, "silence.changed", trail_target(silence.pk), before=before, after=told(silence))
     _note_difference(silence, hidden, who.get_username())
     return silence
 
@@ -181,7 +182,7 @@ def expire_silence(
     silence.save()
     drop_reminders(silence)
     name = who.get_username() if who else BY_ITSELF
-    record(who or BY_ITSELF, "silence.expired", f"silence {silence.pk}", before=before, after=told(silence))
+    record(who or BY_ITSELF, "silence.expired", trail_target(silence.pk), before=before, after=told(silence))
     _note_on_alerts(hidden, silence, "unsilenced", f"{name} ended silence {silence.pk}{why}.")
     return silence
 
@@ -294,4 +295,4 @@ def rename_in_silences(*, before: str, after: str) -> None:
         silence.matchers = [{**one, "value": after} if one in named else one for one in silence.matchers]
         silence.version += 1
         silence.save(update_fields=["matchers", "version", "updated_at"])
-        record(BY_ITSELF, "silence.changed", f"silence {silence.pk}", before=was, after=told(silence))
+        record(BY_ITSELF, "silence.changed", trail_target(silence.pk), before=was, after=told(silence))
