@@ -84,7 +84,8 @@ def test_those_who_may_not_write_are_told_so_and_nothing_changes(world: AlertWor
     rule = broken_job(world)
     viewer = signed_in("on-call")
     for path in (f"{HERE}/new", f"{HERE}/{rule.pk}/edit", f"{HERE}/{rule.pk}/switch", f"{HERE}/{rule.pk}/undo"):
-        assert client.post(path, form(rule)).status_code == 302
+        answer = client.post(path, form(rule))
+        assert answer.status_code == 403 and "Sign in" in text_of(answer)
         answer = viewer.post(path, form(rule))
         assert answer.status_code == 403 and "Admins say here when an alert is raised" in text_of(answer)
     assert AlertRule.objects.count() == 2 and AlertRule.objects.filter(version=1, enabled=True).count() == 2
