@@ -24,15 +24,16 @@ _WRITES: dict[int, Any] = {404: Problem, 409: Problem, 422: Problem, **REFUSALS}
 
 
 class TargetIn(Schema):
-    """`config`: {"url", "secret"} of a webhook, {"url"} of Alertmanager or Apprise, {"to": […]} of e-mail,
-    {"repository", "token", "labels": […]} of GitHub issues. Or `service` (slack, discord, teams, telegram, pagerduty,
-    opsgenie, or a kind) and in `fields` what its form asks for. `together`, `group_s`, `quiet`: given all or none;
-    `quiet` is {"from": "22:00", "to": "07:00", "zone": "Europe/Berlin", "priorities": ["P2", "P3"]} or null.
+    """`kind`: a webhook unless it says otherwise. `config`: {"url", "secret"} of a webhook, {"url"} of Alertmanager or
+    Apprise, {"to": […]} of e-mail, {"repository", "token", "labels": […]} of GitHub issues. Or `service` (slack,
+    discord, teams, telegram, pagerduty, opsgenie, or a kind) and in `fields` what its form asks for. `together`,
+    `group_s`, `quiet`: given all or none; `quiet` is {"from": "22:00", "to": "07:00", "zone": "Europe/Berlin",
+    "priorities": ["P2", "P3"]} or null.
     What is left out of a target that is changed stays as it is.
     """
 
     name: str = ""
-    kind: str = "webhook"
+    kind: str = ""
     config: dict[str, Any] | None = None
     service: str = ""
     fields: dict[str, str] = Field(default_factory=dict)
@@ -152,7 +153,7 @@ def _save_target(request: HttpRequest, body: TargetIn, target_id: int | None) ->
 
 def _config(body: TargetIn, known: Target | None) -> tuple[str, dict[str, Any] | None]:
     if not body.service:
-        return body.kind, body.config
+        return body.kind or (known.kind if known else Target.Kind.WEBHOOK), body.config
     return typed_config(body.service, body.fields, known=known)
 
 

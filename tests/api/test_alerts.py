@@ -190,6 +190,10 @@ def test_what_a_change_leaves_out_stays_as_it_is(admin: Caller, settings: Any) -
     assert changed == {**target, "version": 2, "together": True}
     _, changed = admin.call("PUT", f"/targets/{target['id']}", {"version": 2, "repository": "", "enabled": True})
     assert (changed["repository"], changed["enabled"], changed["teams"]) == (None, True, ["io"])
+    settings.SMTP_URL = "smtp://127.0.0.1:1"
+    _, mail = admin.call("POST", "/targets", {"name": "m", "kind": "email", "config": {"to": ["ana@company.com"]}})
+    status, changed = admin.call("PUT", f"/targets/{mail['id']}", {"version": 1, "config": {"to": ["bo@company.com"]}})
+    assert (status, changed["kind"], changed["shown"]) == (200, "email", "bo@company.com")
 
 
 @pytest.mark.parametrize(
