@@ -37,7 +37,10 @@ class Suspected:
 
 
 def alerts_to_decide(only: int | None = None) -> list[Suspected]:
-    """Return the alerts that fire where authors may be told, and in whose episode nothing was decided yet."""
+    """Return the alerts that fire where authors may be told, and in whose episode nothing was decided yet.
+
+    The newest of too many: those with several suspects never are decided, and must not keep the others out.
+    """
     episode = Cast(KeyTextTransform("episode", "data"), IntegerField())
     events = AlertEvent.objects.filter(alert=OuterRef("pk"), kind__in=(TOLD, NOT_TOLD))
     decided = events.annotate(of_episode=episode).filter(of_episode=OuterRef("episode"))
@@ -56,7 +59,7 @@ def alerts_to_decide(only: int | None = None) -> list[Suspected]:
         )
         .select_related("branch__repository", "rule")
         .prefetch_related("spans", "broken_silences")
-        .order_by("pk")
+        .order_by("-pk")
     )
     alerts = list(rows.filter(pk=only) if only is not None else rows[:_MOST_ALERTS])
     return _with_cases(alerts) if alerts else []

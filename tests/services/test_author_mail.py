@@ -14,6 +14,7 @@ from django.test import Client
 
 from hud.core.alerts.authors import Case, is_sole_suspect, why_not_told
 from hud.models import Alert, AuditEntry, AuthorTelling, Commit, Mail
+from hud.queries import author_mail
 from hud.queries.author_mail import NOT_MINE, NOT_TOLD, TOLD
 from hud.services import silences
 from hud.services.author_mail import set_author_telling, tell_authors
@@ -25,6 +26,7 @@ from tests.views.people import signed_in
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("broker")]
 NOW = datetime(2026, 3, 2, 12, 0, tzinfo=UTC)
 RED = "FAILED tests/test_io.py::test_seek - AssertionError: 1 != 2"
+OTHER = "FAILED tests/test_net.py::test_retry - ValueError: no route"
 
 
 @pytest.fixture
@@ -98,6 +100,15 @@ def test_it_is_off_until_the_repository_allows_it(world: AlertWorld, enabled: bo
 def test_two_suspects_are_two_too_many(world: AlertWorld) -> None:
     alert = fire(world, "S.FFF")
     assert (tell_authors(), events(alert)) == (0, [])
+
+
+def test_alerts_that_are_never_decided_keep_no_newer_one_out(
+    world: AlertWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(author_mail, "_MOST_ALERTS", 1)
+    world.column("docs", "S.FFF", line=OTHER)
+    alert = fire(world)
+    assert (tell_authors(), Mail.objects.get().alert) == (1, alert)
 
 
 def test_without_a_last_good_commit_nobody_is_sure(world: AlertWorld) -> None:
