@@ -26,6 +26,8 @@ from django.db import close_old_connections, reset_queries  # noqa: E402
 from django.http import HttpRequest  # noqa: E402
 from django.http.response import HttpResponseBase  # noqa: E402
 
+from hud.staticserver import StaticFiles  # noqa: E402
+
 Message = Mapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
@@ -40,11 +42,18 @@ class OneHopHandler(ASGIHandler):
     most of a webhook's time. Views that are coroutines work as before, and a streamed answer is read by the loop.
     """
 
+    def __init__(self) -> None:
+        super().__init__()
+        self._static_files = StaticFiles()
+
     async def __call__(self, scope: dict[str, Any], receive: Receive, send: Send) -> None:
         """Answer one request, without a context that would start a thread for its signals alone."""
         if scope["type"] != "http":
             raise ValueError(f"HUD answers HTTP only, not {scope['type']}.")
-        await self.handle(scope, receive, send)
+        if found := self._static_files.find(scope):
+            await self._static_files.answer(found, scope, send)
+        else:
+            await self.handle(scope, receive, send)
 
     def load_middleware(self, is_async: bool = False) -> None:
         super().load_middleware(is_async=False)

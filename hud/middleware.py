@@ -22,7 +22,7 @@ CONTENT_SECURITY_POLICY = "; ".join(
         "frame-ancestors 'none'",
     ]
 )
-_HEADERS = {
+ON_EVERY_ANSWER = {
     "Content-Security-Policy": CONTENT_SECURITY_POLICY,
     "Permissions-Policy": "camera=(), geolocation=(), microphone=(), payment=(), usb=()",
 }
@@ -50,6 +50,6 @@ class SecurityHeadersMiddleware:
 
 
 def _with_headers(response: HttpResponseBase) -> HttpResponseBase:
-    for name, value in _HEADERS.items():
+    for name, value in ON_EVERY_ANSWER.items():
         response.headers.setdefault(name, value)
     return response

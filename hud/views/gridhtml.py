@@ -40,8 +40,9 @@ UNIT_PX = 18
 ROWS_KEPT_BYTES = 32 << 20
 """So much of drawn rows is remembered in each process: some twenty pages of 50 × 1,500 cells."""
 
-MOST_IN_BLOCK = 256
-"""Cells in a block: fewer are more blocks, and looking after each costs a browser about what ten cells do."""
+MOST_IN_BLOCK = 800
+"""Cells in a block. Groups with fewer have none: looking after a block costs a browser more than a few hundred cells
+that it leaves out. What comes into sight is laid out whole, so that a block must not be much wider either."""
 
 LONGEST_LABEL = 24
 TALL_LABEL, TALLEST_LABEL = 32, 42
@@ -197,9 +198,9 @@ def _job_labels(group: Group, displays: tuple[str, ...]) -> tuple[str, ...]:
 # ── Rows ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
 @dataclass(frozen=True, slots=True)
 class _Segment:
-    """The cells of a folded group, or a block of an open one's: how to take them out of a row's string.
+    """The cells of a folded group, or of an open one, or a block of them: how to take them out of a row's string.
 
-    `places`: column -> where it stands; `ends`: the last block of its group, which a gap follows.
+    `places`: column -> where it stands; `ends`: the last of its group, which a gap follows; `is_block`: one of several.
     """
 
     is_open: bool
@@ -207,6 +208,7 @@ class _Segment:
     pick: Callable[[str], Sequence[str]]
     places: dict[int, int]
     ends: bool
+    is_block: bool
 
     @property
     def units(self) -> int:
@@ -236,12 +238,12 @@ def _columns(group: Group) -> tuple[int, ...]:
 def _segments(columns: tuple[int, ...], is_open: bool) -> Iterator[_Segment]:
     size = MOST_IN_BLOCK if is_open else len(columns)
     for start in range(0, len(columns), size):
-        yield _segment(columns[start : start + size], is_open, start + size >= len(columns))
+        yield _segment(columns[start : start + size], is_open, start + size >= len(columns), len(columns) > size)
 
 
-def _segment(columns: tuple[int, ...], is_open: bool, ends: bool) -> _Segment:
+def _segment(columns: tuple[int, ...], is_open: bool, ends: bool, is_block: bool) -> _Segment:
     pick: Callable[[str], Sequence[str]] = itemgetter(*columns)  # of one column: a string of one character, as good
-    return _Segment(is_open, columns, pick, {column: place for place, column in enumerate(columns)}, ends)
+    return _Segment(is_open, columns, pick, {column: place for place, column in enumerate(columns)}, ends, is_block)
 
 
 def _bytes_of(row: DrawnRow) -> int:
@@ -263,7 +265,10 @@ def _row(row: GridRow, layout: _Layout, marks_by_column: tuple[tuple[int, str], 
         if segment.is_open:
             cells_of_block = _open_cells(characters, segment, marks, cell_base)
             gap = " " * segment.ends
-            parts.append(f"<span class=block data-px={segment.units * UNIT_PX}>{cells_of_block}{gap}</span>")
+            text = cells_of_block + gap
+            parts.append(
+                f"<span class=block data-px={segment.units * UNIT_PX}>{text}</span>" if segment.is_block else text
+            )
         else:
             own = {c: m for c, m in marks.items() if c in segment.places}
             parts.append(_folded_cell(_cached_group_look(characters), own, commit))
