@@ -135,6 +135,12 @@ class Run(models.Model):
             models.Index(fields=["commit", "job"], name="run_by_cell"),
             # Serves: the runs of a workflow run, when its event comes later than theirs.
             models.Index(fields=["repository", "workflow_run_id"], name="run_by_workflow_run"),
+            # Serves: when did this job last finish? (alerts by time ask every few seconds)
+            models.Index(
+                fields=["job", "-completed_at"],
+                name="finished_runs_of_job",
+                condition=Q(status="completed", completed_at__isnull=False),
+            ),
             # Serves: what failed here lately? (the failure search)
             models.Index(
                 fields=["repository", "-completed_at"],

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 
 from django.conf import settings
 from django.db import transaction
-from django.db.models import Max, Q
+from django.db.models import Q, QuerySet
 from django.db.models.functions import Coalesce
 from django.utils import timezone
 
@@ -18,6 +18,7 @@ from hud.core.viable import SIGNAL_CHARS
 from hud.models import Alert, AlertEvent, AlertRule, Branch, BranchCommit, Run
 from hud.queries.alert_clock_history import WAITING
 from hud.queries.alert_rows import JobTable
+from hud.queries.finished_runs import has_finished_since, last_finished
 from hud.services.locks import lock_repository
 from hud.services.telling import tell
 
@@ -35,6 +36,8 @@ class Trouble:
     reason: str
     since: datetime
     jobs: tuple[str, ...] = ()
+    last: datetime | None = None
+    """When the last run finished, where its age is what is wrong."""
 
 
 def evaluate_by_clock() -> int:
@@ -71,16 +74,26 @@ def _end_one(alert_id: int) -> None:
         _resolve(alert, "Ended: its rule looks at it no more.")
 
 
-@transaction.atomic
 def _evaluate(rule: AlertRule, branch: Branch) -> bool:
-    lock_repository(branch.repository)
+    """Look without the lock, for which ingest would wait; take it only where something is to be written."""
     spec = spec_of(rule.spec)
-    trouble = None
-    if rule.enabled and branch.tracked:
-        trouble = _staleness(spec, branch) if spec.kind == STALE else _waiting(spec, branch)
+    looked_at = rule.enabled and branch.tracked
+    trouble = _trouble(spec, branch, None) if looked_at else None
+    if trouble is None and not _alerts_of(rule, spec, branch).exclude(state=Alert.State.RESOLVED).exists():
+        return False
+    return _write(rule, spec, branch, trouble)
+
+
+def _alerts_of(rule: AlertRule, spec: RuleSpec, branch: Branch) -> QuerySet[Alert]:
     # Of its kind: what the rule raised as another one is no part of this, and is ended by itself.
-    alerts = Alert.objects.select_for_update().filter(rule=rule, branch=branch, kind=spec.kind)
-    alert = alerts.order_by("-id").first()
+    return Alert.objects.filter(rule=rule, branch=branch, kind=spec.kind)
+
+
+@transaction.atomic
+def _write(rule: AlertRule, spec: RuleSpec, branch: Branch, seen: Trouble | None) -> bool:
+    lock_repository(branch.repository)
+    trouble = _trouble(spec, branch, seen) if seen else None  # what came in meanwhile may have ended it
+    alert = _alerts_of(rule, spec, branch).select_for_update().order_by("-id").first()
     if trouble is None:
         if alert is not None and alert.state != Alert.State.RESOLVED:
             _resolve(alert)
@@ -90,7 +103,12 @@ def _evaluate(rule: AlertRule, branch: Branch) -> bool:
     return True
 
 
-def _staleness(spec: RuleSpec, branch: Branch) -> Trouble | None:
+def _trouble(spec: RuleSpec, branch: Branch, seen: Trouble | None) -> Trouble | None:
+    """Return what is wrong. `seen`: what was wrong a moment ago; then it is only asked whether it still is."""
+    return _staleness(spec, branch, seen) if spec.kind == STALE else _waiting(spec, branch)
+
+
+def _staleness(spec: RuleSpec, branch: Branch, seen: Trouble | None) -> Trouble | None:
     """Return what is wrong if no job that the rule is about gave a result for so long, or for so many commits."""
     now = timezone.now()
     jobs = JobTable(branch.repository_id).counted(spec)
@@ -112,15 +130,15 @@ def _staleness(spec: RuleSpec, branch: Branch) -> Trouble | None:
     if not spec.stale_s:
         return None
     job_ids = [i for job in jobs.values() for i in job.job_ids]
-    newest = Run.objects.filter(job_id__in=job_ids, commit__places__branch=branch, status="completed").aggregate(
-        at=Max("completed_at")
-    )["at"]
-    since = newest or branch.repository.created_at
-    age_s = (now - since).total_seconds()
-    if age_s < spec.stale_s:
+    limit = timedelta(seconds=spec.stale_s)
+    if has_finished_since(branch, job_ids, now - limit):
         return None
-    words = f"No finished run on {branch.name} for {span_words(age_s)}"
-    return Trouble(words, f"Stale_Seconds={spec.stale_s}", since + timedelta(seconds=spec.stale_s))
+    known = seen.last if seen else None
+    since = known or last_finished(branch, job_ids) or branch.repository.created_at
+    if now - since < limit:
+        return None
+    words = f"No finished run on {branch.name} for {span_words((now - since).total_seconds())}"
+    return Trouble(words, f"Stale_Seconds={spec.stale_s}", since + limit, last=since)
 
 
 def _waiting(spec: RuleSpec, branch: Branch) -> Trouble | None:

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import timedelta
 
 import pytest
 import time_machine
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 
 from hud.core.alerts.rules import QUEUE_TIME, STALE, RuleSpec
-from hud.models import Alert, AlertRule
+from hud.models import Alert, AlertRule, Branch, Job, Repository, Run
+from hud.queries.finished_runs import has_finished_since, last_finished, newest_of_jobs
 from hud.services.alert_clock import evaluate_by_clock
+from hud.services.locks import lock_repository
 from tests.services.alert_world import AlertWorld, after
 
 pytestmark = pytest.mark.django_db
@@ -107,3 +112,52 @@ def test_an_alert_by_time_ends_when_its_rule_becomes_another_one_or_looks_elsewh
         assert (alert.state, alert.events.filter(kind="resolved").latest("id").text) == (
             "resolved", "Ended: its rule looks at it no more.",
         )  # fmt: skip
+
+
+def test_a_branch_that_is_not_stale_is_looked_at_without_holding_ingest(world: AlertWorld) -> None:
+    rule(world, RuleSpec(kind=STALE, stale_s=7200))
+    rule(world, RuleSpec(kind=QUEUE_TIME, queue_s=1800))
+    world.column("unit", "SSS")
+    with CaptureQueriesContext(connection) as asked:
+        assert evaluate_by_clock() == 0
+    assert not [q["sql"] for q in asked if "advisory" in q["sql"] or "FOR UPDATE" in q["sql"]]
+
+
+def test_a_run_that_finishes_while_a_stale_branch_is_looked_at_keeps_it_from_firing(
+    world: AlertWorld, clock: time_machine.Traveller, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rule(world, RuleSpec(kind=STALE, stale_s=3600))
+    world.column("unit", "SSS")
+    clock.move_to(after(120))
+
+    def lock_when_ingest_is_done(repository: Repository) -> None:
+        world.cell(4, "unit", "S", minute=115)
+        lock_repository(repository)
+
+    monkeypatch.setattr("hud.services.alert_clock.lock_repository", lock_when_ingest_is_done)
+    assert evaluate_by_clock() == 0
+    assert not Alert.objects.exists()
+
+
+def test_the_last_finished_run_is_that_of_the_branch_and_of_the_jobs_asked_for(world: AlertWorld) -> None:
+    world.column("unit", "SSS")
+    world.column("lint", "S")
+    at = dict(Run.objects.order_by("completed_at").values_list("job_id", "completed_at"))
+    unit, lint = (Job.objects.get(name=name).pk for name in ("unit", "lint"))
+    main, other = Branch.objects.get(), Branch.objects.create(repository=world.repository, name="other")
+    assert last_finished(main, [unit, lint]) == max(at.values())
+    assert last_finished(main, [lint]) == at[lint] < at[unit]
+    assert last_finished(main, []) is None and last_finished(other, [unit, lint]) is None
+    Run.objects.filter(job_id=lint).update(status="in_progress")
+    assert last_finished(main, [lint]) is None
+    assert has_finished_since(main, [unit], at[unit] - timedelta(seconds=1))
+    assert not has_finished_since(main, [unit], at[unit])
+
+
+def test_the_newest_run_of_each_job_is_found_through_an_index(world: AlertWorld) -> None:
+    world.column("unit", "SSS")
+    with connection.cursor() as cursor:
+        cursor.execute("SET LOCAL enable_seqscan = off")
+        cursor.execute("SET LOCAL enable_sort = off")
+    plan = newest_of_jobs(Branch.objects.get(), [Job.objects.get().pk]).explain()
+    assert "finished_runs_of_job" in plan and "Sort" not in plan
