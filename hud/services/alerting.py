@@ -23,6 +23,7 @@ from hud.queries.alert_rows import JobTable, TrunkRows, keys_of
 from hud.services.alert_rules import branches_of, rules_of
 from hud.services.alert_spans import ALL_JOBS, Dirty, Refreshed, Scan, displaced_spans, end_spans, has_news, spans_near
 from hud.services.batch import Batch
+from hud.services.due import due_alerts
 from hud.services.evaluation_requests import note_failure, want_evaluation
 from hud.services.locks import lock_repository
 from hud.services.silences import break_silences, break_silences_of_other_cause
@@ -470,12 +471,12 @@ def _look_below(branch: Branch) -> None:
 
 # ── Time ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
 def look_after_alerts() -> int:
-    """Tell what only the passing of time makes due. Returns how many alerts were looked at.
+    """Tell what only the passing of time makes due. Returns of how many alerts something was due.
 
     One that fails is logged, and looked at again in seconds; the others are told.
     """
-    open_ids = list(Alert.objects.filter(state=Alert.State.FIRING).order_by("pk").values_list("pk", flat=True))
-    for pk in open_ids:
+    due = due_alerts()
+    for pk in due:
         try:
             with transaction.atomic():
                 alert = Alert.objects.select_for_update(skip_locked=True).filter(pk=pk).first()
@@ -483,4 +484,4 @@ def look_after_alerts() -> int:
                     tell(alert)
         except Exception:  # whatever it is, nobody else's alert must wait for it
             logger.exception("what is due of alert %d could not be told", pk)
-    return len(open_ids)
+    return len(due)

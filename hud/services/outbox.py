@@ -30,12 +30,21 @@ DELIVER = "hud.tasks.notify_target"
 
 def targets_of(alert: Alert) -> list[Target]:
     """Return who is told of an alert: the rule's targets, or else all that take its team's alerts."""
+    return targets_among(switched_on_targets(), alert)
+
+
+def switched_on_targets() -> list[Target]:
+    """Return all targets that are switched on."""
+    return list(Target.objects.filter(enabled=True))
+
+
+def targets_among(targets: Iterable[Target], alert: Alert) -> list[Target]:
+    """Return those of the targets that are told of an alert."""
+    here = [t for t in targets if t.repository_id in (None, alert.branch.repository_id)]
     chosen = set(spec_of(alert.rule.spec).targets)
-    repository = Q(repository=None) | Q(repository_id=alert.branch.repository_id)
-    targets = Target.objects.filter(repository, enabled=True)
     if chosen:
-        return list(targets.filter(pk__in=chosen))
-    return [t for t in targets if not t.teams or alert.team in t.teams]
+        return [t for t in here if t.pk in chosen]
+    return [t for t in here if not t.teams or alert.team in t.teams]
 
 
 def further_targets_of(alert: Alert) -> list[Target]:

@@ -1,8 +1,10 @@
 """Decides what is told of an alert now, and puts it into the outbox in the same transaction."""
 
+from collections.abc import Collection, Sequence
 from datetime import timedelta
 
 from django.conf import settings
+from django.db.models import Q
 from django.utils import timezone
 
 from hud.core.ago import span_words
@@ -11,7 +13,7 @@ from hud.core.alerts.telling import Message, Standing, escalates, what_to_tell
 from hud.core.alerts.words import listed
 from hud.models import Alert, AlertEvent, Silence, Target
 from hud.queries.silence_matching import silences_of
-from hud.services.outbox import enqueue, further_targets_of, targets_of
+from hud.services.outbox import enqueue, further_targets_of, targets_among, targets_of
 
 _WORDS = {
     Message.RAISED: "Told that it fires",
@@ -23,7 +25,11 @@ _WORDS = {
 }
 
 
-def standing_of(alert: Alert, silences: list[Silence]) -> Standing:
+_MATCH_AGAIN = timedelta(minutes=1)
+"""When a silence last hid something is kept to the minute: alerts are looked at every few seconds."""
+
+
+def standing_of(alert: Alert, *, silenced: bool, acknowledged: bool) -> Standing:
     """Return what decides whether the alert is told."""
     firing = alert.state == Alert.State.FIRING
     return Standing(
@@ -36,9 +42,9 @@ def standing_of(alert: Alert, silences: list[Silence]) -> Standing:
         told_at=alert.told_at,
         told_since=alert.told_since,
         escalated_episode=alert.escalated_episode,
-        silenced=bool(silences),
+        silenced=silenced,
         inhibited=alert.inhibited_by_id is not None,
-        acknowledged=alert.acknowledgements.filter(ended_at=None).exists(),
+        acknowledged=acknowledged,
     )
 
 
@@ -47,18 +53,43 @@ def tell(alert: Alert) -> Message | None:
     if alert.state == Alert.State.PENDING:
         return None
     silences = silences_of(alert) if alert.state == Alert.State.FIRING else []
-    if silences:
-        Silence.objects.filter(pk__in=[s.pk for s in silences]).update(last_matched_at=timezone.now())
-    spec = spec_of(alert.rule.spec)
-    repeat = timedelta(seconds=spec.repeat_s or settings.ALERT_REPEAT_S)
-    message = what_to_tell(standing_of(alert, silences), now=timezone.now(), repeat=repeat)
+    note_matches([s.pk for s in silences])
+    acknowledged = alert.acknowledgements.filter(ended_at=None).exists()
+    standing = standing_of(alert, silenced=bool(silences), acknowledged=acknowledged)
+    message = what_to_tell(standing, now=timezone.now(), repeat=_repeat_after(alert))
     if message is not None and not _tell_now(alert, message):
         return None
-    after = timedelta(seconds=spec.escalate_s)
-    if after and escalates(standing_of(alert, silences), now=timezone.now(), after=after):
+    after = _escalate_after(alert)
+    standing = standing_of(alert, silenced=bool(silences), acknowledged=acknowledged)
+    if after and escalates(standing, now=timezone.now(), after=after):
         _escalate(alert, after)
         return message or Message.ESCALATED
     return message
+
+
+def is_due(alert: Alert, standing: Standing, targets: Sequence[Target]) -> bool:
+    """Tell whether `tell` would tell something. `targets`: all that are switched on. No statement, where the alert
+    came with its rule and branch."""
+    message = what_to_tell(standing, now=timezone.now(), repeat=_repeat_after(alert))
+    if message is not None:
+        return bool(targets_among(targets, alert) or spec_of(alert.rule.spec).escalate_to)
+    return escalates(standing, now=timezone.now(), after=_escalate_after(alert))
+
+
+def note_matches(silence_ids: Collection[int]) -> None:
+    """Note that these silences hid something just now."""
+    now = timezone.now()
+    seen_before = Q(last_matched_at=None) | Q(last_matched_at__lt=now - _MATCH_AGAIN)
+    if silence_ids:
+        Silence.objects.filter(seen_before, pk__in=silence_ids).update(last_matched_at=now)
+
+
+def _repeat_after(alert: Alert) -> timedelta:
+    return timedelta(seconds=spec_of(alert.rule.spec).repeat_s or settings.ALERT_REPEAT_S)
+
+
+def _escalate_after(alert: Alert) -> timedelta:
+    return timedelta(seconds=spec_of(alert.rule.spec).escalate_s)
 
 
 def _tell_now(alert: Alert, message: Message) -> bool:

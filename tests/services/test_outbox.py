@@ -10,6 +10,8 @@ from datetime import timedelta
 import pytest
 import time_machine
 from django.contrib.auth.models import User
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from hud import tasks
@@ -64,6 +66,7 @@ def test_an_alert_that_cannot_be_told_keeps_no_other_and_no_message_waiting(
 ) -> None:
     world.column("unit", "SFFF")
     world.column("docs", "SFFF")
+    Alert.objects.update(told_episode=0)
     bad, good = (alert.pk for alert in alerts())
     tell, told, woken = alerting.tell, [], []
 
@@ -144,6 +147,40 @@ def test_who_does_not_acknowledge_is_reminded(
     look_after_alerts()
     deliver(target)
     assert stub.kinds() == ["raised", "repeated"]
+
+
+def test_quiet_alerts_that_fire_cost_the_sweep_no_statement_each(
+    world: AlertWorld, target: Target, kim: User, clock: time_machine.Coordinates
+) -> None:
+    def statements() -> int:
+        with CaptureQueriesContext(connection) as asked:
+            assert look_after_alerts() == 0
+        return len(asked)
+
+    end = timezone.now() + timedelta(hours=1)
+    matchers = [{"name": "job", "op": "=~", "value": "hushed.*"}]
+    silence = make_silence(check(matchers=matchers, starts_at=timezone.now(), ends_at=end, reason="known"), who=kim)
+    world.column("unit", "SFFF")
+    world.column("hushed", "SFFF")
+    few = statements()
+    names = [f"hushed {n}" for n in range(3)] + [f"unit {n}" for n in "abc"]
+    for name in names:
+        world.column(name, "SFFF")
+    acknowledge(alerts()[-1].pk, who=kim, note="mine")
+    assert len(alerts()) > 6 and statements() == few
+    Target.objects.update(enabled=False)
+    Alert.objects.filter(pk__gt=alerts()[3].pk).update(told_episode=0)
+    assert statements() == few
+    silence.refresh_from_db()
+    first = silence.last_matched_at
+    clock.shift(30)
+    look_after_alerts()
+    silence.refresh_from_db()
+    assert silence.last_matched_at == first
+    clock.shift(40)
+    look_after_alerts()
+    silence.refresh_from_db()
+    assert silence.last_matched_at == timezone.now()
 
 
 def test_a_silence_mutes_and_when_it_ends_the_alert_is_told(
