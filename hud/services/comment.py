@@ -172,22 +172,30 @@ def _draft(row: PostedReport) -> Draft | None:
 
 @dataclass(frozen=True, slots=True)
 class _Writers:
-    """Who writes. `checks`: the App, or None where check runs cannot be written."""
+    """Who writes. `checks`: the App, or None where check runs cannot be written. `problem`: what went wrong there."""
 
     comments: GitHubClient
     checks: GitHubClient | None
+    problem: GitHubError | BadKey | None = None
 
 
 @contextmanager
 def _writers(row: PostedReport, client: GitHubClient, app: Callable[[str], GitHubClient | None]) -> Iterator[_Writers]:
+    """Raises GitHubError, BadKey where nobody could write at all."""
     wanted = reporting_of(row.repository)
+    made, problem = None, None
     if wanted.check_run or (wanted.comment and not settings.GITHUB_TOKEN):
-        made = app(row.repository.full_name)
-        if made is not None:
-            with made:
-                yield _Writers(client if settings.GITHUB_TOKEN else made, made)
-            return
-    yield _Writers(client, None if why_no_check_run() else client)
+        try:
+            made = app(row.repository.full_name)
+        except (GitHubError, BadKey) as error:
+            if not settings.GITHUB_TOKEN:
+                raise
+            problem = error
+    if made is None:
+        yield _Writers(client, None if problem or why_no_check_run() else client, problem)
+        return
+    with made:
+        yield _Writers(client if settings.GITHUB_TOKEN else made, made)
 
 
 def _write(row: PostedReport, writers: _Writers) -> None:
@@ -198,6 +206,8 @@ def _write(row: PostedReport, writers: _Writers) -> None:
     if wanted.comment and is_news and digest(draft.comment) != row.comment_digest:
         row.comment_id = _put_comment(row, writers.comments, draft.comment)
         row.comment_digest, row.posted_at = digest(draft.comment), timezone.now()
+    if wanted.check_run and writers.problem:
+        raise writers.problem
     if wanted.check_run and writers.checks and digest(draft.check_run) != row.check_digest:
         row.check_id = _put_check_run(row, writers.checks, draft.check_run)
         row.check_sha = draft.check_run["head_sha"]

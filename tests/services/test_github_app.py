@@ -112,6 +112,20 @@ def test_where_the_app_is_not_installed_it_says_so(
     assert f"The GitHub App 4711 is not installed on {NAME}" in row.error and not row.wanted
 
 
+def test_the_comment_is_written_where_only_the_check_run_cannot_be(
+    github: FakeGitHub, trunk: Trunk, traveller: time_machine.Traveller, settings: Settings
+) -> None:
+    assert github.app is not None
+    github.app.installed.clear()
+    settings.GITHUB_TOKEN = "t" * 20
+    wants(trunk, comment=True)
+    fails(open_pull(trunk), trunk)
+    assert write(github, traveller)[-1] == "POST /issues/7/comments"
+    row = PostedReport.objects.get()
+    assert row.comment_id and row.comment_digest and not row.check_digest
+    assert f"The GitHub App 4711 is not installed on {NAME}" in row.error
+
+
 def test_a_key_that_is_none_is_said_and_not_repeated(
     github: FakeGitHub, trunk: Trunk, traveller: time_machine.Traveller, settings: Settings
 ) -> None:
