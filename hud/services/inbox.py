@@ -8,6 +8,7 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
+from itertools import accumulate
 from typing import Any
 
 import orjson
@@ -15,7 +16,7 @@ import redis
 from django.conf import settings
 from django.core.cache import cache
 from django.db import DatabaseError, transaction
-from django.db.models import Q
+from django.db.models import Func, IntegerField, Q
 from django.utils import timezone
 from kombu.exceptions import OperationalError
 
@@ -30,6 +31,8 @@ from hud.services.repositories import find_repository
 logger = logging.getLogger(__name__)
 
 BATCH = 200
+BATCH_BYTES = 25_000_000
+"""Bodies worked on together: as much as GitHub puts into one at most. Read, they take many times their size."""
 _NUDGED = "inbox:nudged"
 _MOVED = "inbox:moved"
 RETRY_WAITS_S = (5, 30, 120, 600, 3600)
@@ -123,11 +126,7 @@ def stuck_for_s() -> float:
 
 def _drain_batch(after_commit: Callable[[Applied], None]) -> int:
     with transaction.atomic():
-        items = list(
-            InboxItem.objects.select_for_update(skip_locked=True)
-            .filter(Q(next_attempt_at=None) | Q(next_attempt_at__lte=timezone.now()), state=InboxItem.State.WAITING)
-            .order_by("id")[:BATCH]
-        )
+        items = _next_batch()
         groups: dict[int, list[tuple[InboxItem, Facts]]] = defaultdict(list)
         repositories: dict[int, Repository] = {}
         senders: dict[RepositoryFact, Repository | None] = {}
@@ -136,6 +135,18 @@ def _drain_batch(after_commit: Callable[[Applied], None]) -> int:
         for repository_id in sorted(groups):
             _work(repositories[repository_id], groups[repository_id], after_commit)
     return len(items)
+
+
+def _next_batch() -> list[InboxItem]:
+    """Return the oldest items that are due, locked: so many that their bodies together stay small, one at least."""
+    due = InboxItem.objects.select_for_update(skip_locked=True).filter(
+        Q(next_attempt_at=None) | Q(next_attempt_at__lte=timezone.now()), state=InboxItem.State.WAITING
+    )
+    size = Func("body", function="octet_length", output_field=IntegerField())
+    sizes = dict(due.order_by("id").values_list("pk", size)[:BATCH])
+    sums = accumulate(sizes.values())
+    taken = [pk for pk, bytes_so_far in zip(sizes, sums, strict=True) if bytes_so_far <= BATCH_BYTES]
+    return list(InboxItem.objects.filter(pk__in=taken or list(sizes)[:1]).order_by("id"))
 
 
 def _sort_item(
