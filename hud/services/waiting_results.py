@@ -13,6 +13,7 @@ import orjson
 import zstandard
 from django.conf import settings
 from django.db import transaction
+from django.db.models import BigIntegerField, Count, Func, Sum
 from django.utils import timezone
 
 from hud.core.junit import JUnitReport, Outcome, ReadTest
@@ -25,6 +26,8 @@ logger = logging.getLogger(__name__)
 
 MOST_WAITING = 1000
 """Reports of one repository that may wait at a time."""
+MOST_WAITING_BYTES = 500_000_000
+"""What they take together, packed, at most: runs that never come must not fill the disk until their time is over."""
 _AT_ONCE = 100
 _LARGEST_BYTES = 500_000_000
 
@@ -40,18 +43,29 @@ def keep_waiting(
 
     Raises TooManyWait.
     """
-    waiting = WaitingReport.objects.filter(repository=repository).count()
-    if waiting + len(reports) > MOST_WAITING:
-        raise TooManyWait(f"{waiting} test reports of runs that HUD does not know wait already; no more are kept.")
-    by_name = {"commit": commit.lower(), "job": storable(job)} if run is None else {}
-    WaitingReport.objects.bulk_create(
-        [
-            WaitingReport(repository=repository, digest=r.digest, data=_packed(r), external_id=run, **by_name)
-            for r in reports
-        ],
-        ignore_conflicts=True,
-    )
+    rows = [WaitingReport(repository=repository, digest=r.digest, data=_packed(r)) for r in reports]
+    _refuse_too_many(repository, rows)
+    by_name = (commit.lower(), storable(job)) if run is None else ("", "")
+    for row in rows:
+        row.external_id = run
+        row.commit, row.job = by_name
+    WaitingReport.objects.bulk_create(rows, ignore_conflicts=True)
     return timezone.now() + timedelta(hours=settings.TEST_RESULTS_WAIT_HOURS)
+
+
+def _refuse_too_many(repository: Repository, rows: Sequence[WaitingReport]) -> None:
+    size = Func("data", function="octet_length", output_field=BigIntegerField())
+    waiting = WaitingReport.objects.filter(repository=repository).aggregate(count=Count("pk"), data_bytes=Sum(size))
+    if waiting["count"] + len(rows) > MOST_WAITING:
+        raise TooManyWait(
+            f"{waiting['count']} test reports of runs that HUD does not know wait already; no more are kept."
+        )
+    data_bytes = (waiting["data_bytes"] or 0) + sum(len(row.data) for row in rows)
+    if data_bytes > MOST_WAITING_BYTES:
+        raise TooManyWait(
+            f"With these, test reports of runs that HUD does not know would take {data_bytes:,} bytes, packed;"
+            f" no more than {MOST_WAITING_BYTES:,} are kept."
+        )
 
 
 def attach_waiting() -> int:

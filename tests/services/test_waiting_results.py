@@ -101,6 +101,17 @@ def test_a_repository_keeps_only_so_many(trunk: Trunk, monkeypatch: pytest.Monke
         wait(trunk.repository, HEALED, run=2)
 
 
+def test_a_repository_keeps_only_so_many_bytes(trunk: Trunk, monkeypatch: pytest.MonkeyPatch) -> None:
+    wait(trunk.repository, run=1)
+    kept = len(WaitingReport.objects.get().data)
+    monkeypatch.setattr(waiting_results, "MOST_WAITING_BYTES", 2 * kept)
+    with pytest.raises(TooManyWait, match=f"no more than {2 * kept} are kept"):
+        wait(trunk.repository, HEALED, run=2)
+    wait(trunk.repository, RED, run=2)
+    wait(Repository.objects.create(owner="brindle", name="other"), HEALED, run=1)
+    assert WaitingReport.objects.count() == 3
+
+
 # ── What results change ──────────────────────────────────────────────────────────────────────────────────────────────
 def test_a_test_that_healed_is_no_cause_on_trunk(trunk: Trunk) -> None:
     newest = trunk.commits[-1]
