@@ -13,6 +13,8 @@ import os
 import signal
 import sys
 import time
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from types import FrameType
 
@@ -65,8 +67,8 @@ def _keep(data_dir: Path, arguments: argparse.Namespace) -> int:
     try:
         for child in children:
             child.start()
-        _announce(data_dir, where, children)
-        _watch(children, users)
+        _say(_announce(data_dir, where, children))
+        _watch(children, users, partial(_announce, data_dir, where, children))
     finally:
         for child in reversed(children):
             child.stop(limit_s=60)
@@ -75,13 +77,14 @@ def _keep(data_dir: Path, arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _watch(children: list[Child], users: FileLock) -> None:
-    """Return when nobody uses the servers any more; start again one that died."""
+def _watch(children: list[Child], users: FileLock, announce: Callable[[], object]) -> None:
+    """Return when nobody uses the servers any more; start again one that died, and announce the new one."""
     while not users.try_exclusive():
         time.sleep(_LOOK_EVERY_S)
         for child in children:
             if child.has_died():
                 _start_again(child)
+                announce()
 
 
 def _start_again(child: Child) -> None:
@@ -95,8 +98,9 @@ def _start_again(child: Child) -> None:
         print(error, file=sys.stderr, flush=True)
 
 
-def _announce(data_dir: Path, where: Placement, children: list[Child]) -> None:
-    state = {
+def _announce(data_dir: Path, where: Placement, children: list[Child]) -> dict[str, object]:
+    """Write which servers run where, for whoever uses them. Returns it."""
+    state: dict[str, object] = {
         "keeper_pid": os.getpid(),
         "sockets": str(where.sockets),
         "home": str(where.home),
@@ -107,7 +111,7 @@ def _announce(data_dir: Path, where: Placement, children: list[Child]) -> None:
     fresh = data_dir / "servers.json.new"
     fresh.write_text(json.dumps(state))
     fresh.replace(data_dir / "servers.json")
-    _say(state)
+    return state
 
 
 def _servers(where: Placement, parts: list[str], fsync: bool, limit_s: float) -> list[Server]:

@@ -138,6 +138,7 @@ def test_a_killed_valkey_is_started_again(data_dir: Path) -> None:
         wait_for(lambda: not is_alive(pid), "it is gone")
         wait_for(lambda: valkey_answers(urls), "Valkey answers again", limit_s=15)
         assert not is_alive(pid) and valkey_answers(urls)
+        wait_for(lambda: is_alive(server_pid(data_dir, "valkey")), "the new one is announced")
 
 
 def test_a_killed_postgresql_is_started_again_with_all_it_had_committed(data_dir: Path) -> None:
