@@ -18,6 +18,7 @@ from ninja.errors import HttpError
 from hud.api.auth import CALLERS, REFUSALS, require_results
 from hud.api.schemas import Problem
 from hud.core.junit import JUnitReport, RefusedFile, TooLarge
+from hud.core.wholenumber import whole_number
 from hud.models import Repository, Run
 from hud.queries.flaky import RunResults, TestOfRun, passed_tests, results_of
 from hud.queries.places import repository_at, repository_once_at
@@ -198,10 +199,10 @@ def _read(request: HttpRequest) -> list[JUnitReport]:
 
 def _files(request: HttpRequest) -> list[Iterable[bytes]]:
     """Return the files of the request. Raises HttpError, before anything is read where the size is told."""
-    size = request.headers.get("Content-Length", "")
-    if not size.isdigit():
+    size = whole_number(request.headers.get("Content-Length", ""))
+    if size is None:
         raise HttpError(411, "Send a Content-Length: HUD looks at the size before it reads.")
-    if int(size) > settings.JUNIT_MAX_BYTES:
+    if size > settings.JUNIT_MAX_BYTES:
         raise HttpError(
             413, f"The request is larger than {settings.JUNIT_MAX_BYTES} bytes; JUNIT_MAX_BYTES raises the limit."
         )

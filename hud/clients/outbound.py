@@ -22,6 +22,8 @@ from functools import lru_cache
 
 import httpx
 
+from hud.core.wholenumber import whole_number
+
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 Resolver = Callable[[str, int], list[str]]
 
@@ -186,8 +188,9 @@ def normal_host_port(entry: str) -> tuple[str, int | None]:
     """Return (host, port or None) of an allow-list entry: `name`, `name:port`, `[v6]:port`, `v6`."""
     text = entry.strip()
     host, _, port = text.rpartition(":")
-    if host and port.isdigit() and (":" not in host or host.startswith("[")):
-        return normal_host(host), int(port)
+    number = whole_number(port)
+    if host and number is not None and (":" not in host or host.startswith("[")):
+        return normal_host(host), number
     return normal_host(text), None
 
 

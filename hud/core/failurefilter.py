@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from urllib.parse import urlencode
 
+from hud.core.wholenumber import whole_number
+
 DAYS = 30
 MOST_DAYS = 90
 MOST_PAGES = 200
@@ -82,8 +84,8 @@ def _days(text: str, problems: list[str], *, has_signature: bool) -> int | None:
         return None if has_signature else DAYS
     if text == "all" and has_signature:
         return None
-    if text.isascii() and text.isdigit() and len(text) < 6 and 1 <= int(text) <= MOST_DAYS:
-        return int(text)
+    if days := whole_number(text, most=MOST_DAYS):
+        return days
     problems.append(
         f"“days” is a whole number from 1 to {MOST_DAYS}, not “{text[:40]}”"
         + ("; only one signature's whole history can be asked for." if text == "all" else ".")
@@ -94,7 +96,7 @@ def _days(text: str, problems: list[str], *, has_signature: bool) -> int | None:
 def _page(text: str, problems: list[str]) -> int:
     if not text:
         return 1
-    if text.isascii() and text.isdigit() and len(text) < 6 and 1 <= int(text) <= MOST_PAGES:
-        return int(text)
+    if page := whole_number(text, most=MOST_PAGES):
+        return page
     problems.append(f"“page” is a whole number from 1 to {MOST_PAGES}, not “{text[:40]}”.")
     return 1

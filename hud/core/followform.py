@@ -3,6 +3,8 @@
 import re
 from dataclasses import dataclass, field
 
+from hud.core.wholenumber import whole_number
+
 MOST_COMMITS = 2000
 DEFAULT_COMMITS = 100
 
@@ -57,5 +59,4 @@ def _full_name(text: str) -> str | None:
 
 
 def _count(text: str) -> int | None:
-    text = text.strip()
-    return int(text) if text.isascii() and text.isdigit() and len(text) < 9 else None
+    return whole_number(text.strip())

@@ -23,6 +23,7 @@ from hud.core.facts import (
     WorkflowRunFact,
 )
 from hud.core.text import storable
+from hud.core.wholenumber import whole_number
 
 NULL_SHA = re.compile(r"^0+$")
 _FULL_NAME = re.compile(r"^[^/\s\x00-\x1f]{1,100}/[^/\s\x00-\x1f]{1,200}$")
@@ -61,8 +62,8 @@ def _text(value: object, limit: int = 255) -> str:
 
 def _id(payload: Payload, name: str, *, required: bool = True) -> int | None:
     value = payload.get(name)
-    if isinstance(value, str) and value.isdigit():
-        value = int(value)
+    if isinstance(value, str):
+        value = value if (number := whole_number(value)) is None else number
     if isinstance(value, int) and not isinstance(value, bool) and 0 < value < 2**63:
         return value
     if required:

@@ -4,6 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from urllib.parse import urlencode
 
+from hud.core.wholenumber import whole_number
+
 PER_PAGE = 50
 MOST_PER_PAGE = 200
 MOST_PAGES = 100_000
@@ -79,6 +81,5 @@ def parse_view(parameters: Mapping[str, str], opened: Sequence[str] = ()) -> Gri
 
 
 def _number(text: str, default: int, most: int) -> int:
-    if not (text.isascii() and text.isdigit()) or len(text) > 9:
-        return default
-    return min(max(1, int(text)), most)
+    number = whole_number(text)
+    return default if number is None else min(max(1, number), most)

@@ -24,6 +24,7 @@ from xml.parsers import expat
 from hud.core.junittext import clean_xml
 from hud.core.testname import NAME_CHARS, readable
 from hud.core.text import storable
+from hud.core.wholenumber import whole_number
 
 MESSAGE_CHARS = 2000
 _FAILED = {"failure", "error", "rerunFailure", "rerunError"}
@@ -287,10 +288,9 @@ class _Reader:
 
     def _suite(self, attributes: dict[str, str]) -> _Suite:
         name = attributes.get("name", "")
-        declared = attributes.get("tests", "")
         return _Suite(
             name=name,
-            declared=int(declared) if declared.isascii() and declared.isdigit() and len(declared) < 10 else None,
+            declared=whole_number(attributes.get("tests", ""), most=999_999_999),
             is_pytest=name == "pytest" or self._root_name == "pytest tests",
         )
 

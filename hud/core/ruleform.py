@@ -13,6 +13,7 @@ from classifier.hints import required_texts
 from classifier.rules import check_rule
 from hud.core.rulelines import RuleLines, noisy_captures
 from hud.core.text import storable
+from hud.core.wholenumber import whole_number
 
 TEXTS = ("name", "pattern", "category", "pick", "inside", "hint", "points_to", "example", "near_miss")
 LISTS = ("captures", "supersedes", "caused_by", "tags", "hints")
@@ -146,9 +147,9 @@ def _lines(text: str, name: str) -> list[str]:
 
 def _number(name: str, text: str, errors: dict[str, str]) -> int:
     least, most, told = NUMBERS[name]
-    text = text.strip()
-    if text.isascii() and text.isdigit() and len(text) < 9 and least <= int(text) <= most:
-        return int(text)
+    number = whole_number(text.strip(), most=most)
+    if number is not None and number >= least:
+        return number
     errors[name] = told
     return int(getattr(_PROBE, name))
 

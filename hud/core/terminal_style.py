@@ -5,6 +5,8 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
+from hud.core.wholenumber import whole_number
+
 _MOST_PARAMETERS = 32
 
 # The reference look of the sixteen colours (xterm's), to which others are compared.
@@ -135,8 +137,8 @@ class Style:
 
 
 def _number(field: str) -> int | None:
-    """Return the number of a field; very long digit strings are no number of ours."""
-    return int(field) if field.isascii() and field.isdigit() and len(field) < 6 else None
+    """Return the number of a field; great ones are no number of ours."""
+    return whole_number(field, most=99_999)
 
 
 def _semicolon_colour(fields: list[str]) -> int | None:

@@ -18,6 +18,7 @@ from hud.core.alerts.spans import Span, Word, find_spans
 from hud.core.alerts.words import commits, reason_of, title_of
 from hud.core.lasting import still_runs, telling_rows
 from hud.core.text import storable
+from hud.core.wholenumber import whole_number
 from hud.models import AlertRule, Branch, BranchCommit, Failure, Streak
 from hud.queries.alert_rows import CountedJob, JobTable, TrunkRow, WordTable, mass_states
 from hud.queries.alerts import AlertFilter
@@ -96,8 +97,8 @@ def pending_like(wanted: AlertFilter) -> list[PendingAlert]:
     branches = branches.filter(pk__in=Streak.objects.filter(first_good_after=None).values("branch_id"))
     rules = AlertRule.objects.filter(enabled=True)
     if wanted.rule:
-        is_number = wanted.rule.isascii() and wanted.rule.isdigit() and len(wanted.rule) < 18
-        rules = rules.filter(pk=int(wanted.rule)) if is_number else rules.filter(name=storable(wanted.rule))
+        number = whole_number(wanted.rule)
+        rules = rules.filter(name=storable(wanted.rule)) if number is None else rules.filter(pk=number)
     exact = {"spec__priority": wanted.priority, "spec__team": wanted.team}
     rules = rules.filter(**{name: storable(value) for name, value in exact.items() if value})
     found = pending_alerts(branches, list(rules))

@@ -11,6 +11,7 @@ from django.db.models import QuerySet
 from classifier.verdict import Since
 from hud.core.cell import FAILING, Detail, State, state_of
 from hud.core.text import storable
+from hud.core.wholenumber import whole_number
 from hud.models import BranchCommit, Cell, Commit, Job, Label, Repository, Run, Verdict
 from hud.queries.grid import repository_jobs
 
@@ -152,7 +153,7 @@ def _answer(verdict: Verdict, witnesses: dict[str, Witness]) -> Answer:
 def witnesses_of(repository: Repository, evidence: Iterable[str]) -> dict[str, Witness]:
     """Return what the ids of a verdict's evidence stand for (see hud.services.evidence). Two statements."""
     ids = set(evidence)
-    numbers = {int(one) for one in ids if one.lstrip("-").isdigit()}
+    numbers = {int(one) for one in ids if whole_number(one.removeprefix("-")) is not None}
     cells = {one: one.split() for one in ids if one.startswith(("cell ", "landing "))}
     runs = Run.objects.filter(repository=repository, external_id__in=numbers).select_related("commit", "job")
     found = {str(run.external_id): _witness_run(run) for run in runs.defer("steps", "labels", "commit__cells")}

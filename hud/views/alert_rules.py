@@ -28,6 +28,7 @@ from hud.core.alerts.ruleform import (
     rule_words,
 )
 from hud.core.alerts.rules import PRIORITIES, VERDICTS, RuleSpec, TypedRule, spec_of
+from hud.core.wholenumber import whole_number
 from hud.models import AlertRule, AlertRuleVersion, Branch, Repository
 from hud.queries import alert_rules as queries
 from hud.queries.alert_dry_run import DAYS, Compared, DryRun, History, compare
@@ -198,8 +199,7 @@ def new(request: HttpRequest, owner: str, name: str) -> HttpResponseBase:
     editor = Editor(_repository(owner, name), None, 0)
     if request.method == "POST":
         return _posted(request, editor)
-    text = request.GET.get("like", "")
-    like = queries.rule_at(editor.repository, int(text)) if _is_number(text) else None
+    like = queries.rule_at(editor.repository, whole_number(request.GET.get("like", "")) or 0)
     spec = spec_of(like.spec) if like is not None else RuleSpec()
     return _page(request, editor, form_values("", spec, enabled=True), {})
 
@@ -263,12 +263,7 @@ def _typed(post: QueryDict) -> dict[str, Any]:
 
 
 def _seen(request: HttpRequest) -> int:
-    text = request.POST.get("seen", "")
-    return int(text) if _is_number(text) else 0
-
-
-def _is_number(text: str) -> bool:
-    return text.isascii() and text.isdigit() and len(text) < 9
+    return whole_number(request.POST.get("seen", "")) or 0
 
 
 def _conflict(request: HttpRequest, editor: Editor, values: dict[str, Any], read: TypedRule) -> HttpResponse:
@@ -361,8 +356,7 @@ def switch(request: HttpRequest, owner: str, name: str, rule_id: int) -> HttpRes
 def undo(request: HttpRequest, owner: str, name: str, rule_id: int) -> HttpResponseBase:
     """Make an older version count again, as a new one."""
     found = _rule(_repository(owner, name), rule_id)
-    text = request.POST.get("number", "")
-    old = found.versions.filter(number=int(text)).first() if _is_number(text) else None
+    old = found.versions.filter(number=whole_number(request.POST.get("number", "")) or 0).first()
     if old is None:
         return _rule_page(request, found, status=422, error="This rule has no such version.")
     done = f"“{old.name}” is as it was in version {old.number}."

@@ -9,6 +9,7 @@ from django.shortcuts import render
 from django.urls import reverse
 from django.views.decorators.http import require_safe
 
+from hud.core.wholenumber import page_number
 from hud.models import Branch, Repository
 from hud.queries.flakypage import (
     MOST_COMMITS,
@@ -43,7 +44,7 @@ def flaky(request: HttpRequest, owner: str, name: str) -> HttpResponseBase:
     """The page: tests where results were handed in, else jobs."""
     repository = repository_or_missing(owner, name)
     days = _one_of(request.GET.get("days", ""), CHOICES_OF_DAYS, DAYS)
-    page = _page_number(request.GET.get("page", ""))
+    page = page_number(request.GET.get("page", ""), MOST_PAGES)
     asked = request.GET.get("branch", "")
     has_tests = has_results(repository)
     show = request.GET.get("show", "")
@@ -108,9 +109,3 @@ def _trunk(repository: Repository) -> Branch:
 
 def _one_of(text: str, choices: tuple[int, ...], usual: int) -> int:
     return next((choice for choice in choices if text == str(choice)), usual)
-
-
-def _page_number(text: str) -> int:
-    if not (text.isascii() and text.isdigit()) or len(text) > 6:
-        return 1
-    return min(max(1, int(text)), MOST_PAGES)

@@ -14,6 +14,7 @@ from hud.core.cell import FAILING, State
 from hud.core.cellcode import CellLook
 from hud.core.glyph import cell_words, glyph
 from hud.core.strip import Strip, StripCell, strip
+from hud.core.wholenumber import page_number
 from hud.models import Branch, Job, Repository
 from hud.queries.job import COUNTED_ROWS, JobCell, JobPage, job_at, job_page
 from hud.queries.places import branch_at, branch_names
@@ -33,7 +34,7 @@ def job(request: HttpRequest, owner: str, name: str, job_id: int) -> HttpRespons
     found = _job_or_missing(repository, job_id)
     branch = _branch_or_missing(repository, request.GET.get("branch", ""))
     failures_only = request.GET.get("failures", "") not in ("", "0")
-    page = job_page(branch, found, _page_number(request.GET.get("page", "")), failures_only=failures_only)
+    page = job_page(branch, found, page_number(request.GET.get("page", ""), MOST_PAGES), failures_only=failures_only)
     context = _context(repository, branch, page, failures_only)
     if wants_fragment(request):
         response = render(request, "hud/_job_history.html", context)
@@ -65,12 +66,6 @@ def _branch_or_missing(repository: Repository, name: str) -> Branch:
         home = Nearby("Trunk at a glance", "/")
         raise Missing(f"{repository.full_name} has no branches yet.", (home,), repository=repository)
     return found
-
-
-def _page_number(text: str) -> int:
-    if not (text.isascii() and text.isdigit()) or len(text) > 9:
-        return 1
-    return min(max(1, int(text)), MOST_PAGES)
 
 
 def _context(repository: Repository, branch: Branch, page: JobPage, failures_only: bool) -> dict[str, object]:

@@ -13,6 +13,7 @@ from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_POST
 
 from hud.core.times import typed_moment
+from hud.core.wholenumber import whole_number
 from hud.models import Notice, Repository
 from hud.queries.notices import notice_at, notice_rows
 from hud.queries.places import all_repositories
@@ -88,7 +89,7 @@ def _checked(post: Mapping[str, str]) -> posting.Wanted:
     repository = None
     chosen = post.get("repository", "")
     if chosen:
-        number = int(chosen) if chosen.isascii() and chosen.isdigit() and len(chosen) < 18 else 0
+        number = whole_number(chosen) or 0
         repository = Repository.objects.filter(pk=number).first()
         if repository is None:
             errors["repository"] = "This repository is no longer there."
@@ -109,8 +110,7 @@ def _checked(post: Mapping[str, str]) -> posting.Wanted:
 
 
 def _version(request: HttpRequest) -> int:
-    text = request.POST.get("version", "")
-    return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else 0
+    return whole_number(request.POST.get("version", "")) or 0
 
 
 def _fresh() -> dict[str, str]:

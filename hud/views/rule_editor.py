@@ -14,6 +14,7 @@ from django.views.decorators.http import require_http_methods
 from classifier import CATEGORIES, RuleSpec
 from hud.core.rulediff import FieldChange, field_changes
 from hud.core.ruleform import FLAGS, LISTS, NUMBERS, TEXTS, TypedRule, read_rule, spec_of, usable_part, values_of
+from hud.core.wholenumber import whole_number
 from hud.models import Repository, Rule, RuleVersion
 from hud.queries import rules as queries
 from hud.services.engines import engine_for, ruleset_of
@@ -98,8 +99,7 @@ def edit(request: HttpRequest, rule_id: int) -> HttpResponseBase:
 
 def _tried(request: HttpRequest, rule_id: int | None) -> tuple[Editor, dict[str, str], int] | None:
     """Return the rule as it was tried, to go on from there."""
-    text = request.GET.get("trial", "")
-    trial = queries.trial_at(int(text)) if text.isascii() and text.isdigit() and len(text) < 18 else None
+    trial = queries.trial_at(whole_number(request.GET.get("trial", "")) or 0)
     if trial is None or trial.rule_id != rule_id:
         return None
     values = values_of(spec_of(trial.spec), enabled=trial.enabled)
@@ -112,8 +112,7 @@ def _all(values: dict[str, str]) -> dict[str, str]:
 
 def _posted(request: HttpRequest, editor: Editor) -> HttpResponseBase:
     typed = editor.read({name: request.POST.get(name, "") for name in FIELDS})
-    text = request.POST.get("seen", "")
-    seen = int(text) if text.isascii() and text.isdigit() and len(text) < 9 else 0
+    seen = whole_number(request.POST.get("seen", "")) or 0
     action = request.POST.get("action", "preview")
     if action == "save":
         return _save(request, editor, typed, seen)

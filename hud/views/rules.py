@@ -14,6 +14,7 @@ from django.views.decorators.http import require_POST, require_safe
 from django.views.decorators.vary import vary_on_headers
 
 from hud.core.ruleform import spec_of, values_of
+from hud.core.wholenumber import MOST_STORED, whole_number
 from hud.models import Repository, RuleTrial
 from hud.queries import rules as queries
 from hud.queries.places import repository_at, repository_once_at
@@ -200,6 +201,5 @@ def cancel(request: HttpRequest, trial_id: int) -> HttpResponseBase:
     return redirect(f"{HERE}/trials/{trial_id}")
 
 
-def _number(text: str, default: int, *, most: int = 10**17) -> int:
-    number = int(text) if text.isascii() and text.isdigit() and len(text) < 18 else default
-    return number if default <= number <= most else default
+def _number(text: str, default: int, *, most: int = MOST_STORED) -> int:
+    return max(default, whole_number(text, most=most) or default)

@@ -11,6 +11,7 @@ from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_POST, require_safe
 
+from hud.core.wholenumber import page_number, whole_number
 from hud.models import Silence
 from hud.queries.silence_debt import debt_count, debt_limits, debt_page
 from hud.queries.silence_matching import firing_alerts
@@ -51,13 +52,11 @@ def silences(request: HttpRequest) -> HttpResponse:
 
 def _wanted(request: HttpRequest) -> SilenceFilter:
     asked = request.GET
-    page = asked.get("page", "")
-    number = int(page) if page.isascii() and page.isdigit() and len(page) < 7 else 1
     return SilenceFilter(
         state=asked.get("state", "")[:10],
         author=asked.get("author", "").strip()[:150],
         text=asked.get("matcher", "").strip()[:500],
-        page=min(max(number, 1), MOST_PAGES),
+        page=page_number(asked.get("page", ""), MOST_PAGES),
     )
 
 
@@ -98,8 +97,7 @@ def expire(request: HttpRequest, silence_id: int) -> HttpResponseBase:
         return to_sign_in(request)
     if not is_admin(request.user) or not isinstance(request.user, User):
         raise PermissionDenied(f"{ONLY_ADMINS}. Admins here: {', '.join(admin_names()) or 'none'}.")
-    text = request.POST.get("version", "")
-    version = int(text) if text.isascii() and text.isdigit() and len(text) < 9 else None
+    version = whole_number(request.POST.get("version", ""))
     try:
         expire_silence(silence_id, who=request.user, version=version)
     except Silence.DoesNotExist:

@@ -28,6 +28,7 @@ from hud.core.alerts.silenceform import (
     typed_silence,
 )
 from hud.core.alerts.silencevalues import SilenceValues, compare, fingerprint, put_together
+from hud.core.wholenumber import whole_number
 from hud.models import Alert, Silence
 from hud.queries.silence_labels import known_labels
 from hud.queries.silence_matching import matchers_for, matchers_of, state_of
@@ -250,4 +251,4 @@ def _longest() -> timedelta:
 
 
 def _whole(text: str) -> int:
-    return int(text) if text.isascii() and text.isdigit() and len(text) < 18 else 0
+    return whole_number(text) or 0

@@ -14,6 +14,7 @@ from django.shortcuts import redirect, render
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
+from hud.core.wholenumber import whole_number
 from hud.models import Branch, Job
 from hud.queries.subscriptions import (
     Followable,
@@ -95,9 +96,7 @@ def new(request: HttpRequest, owner: str, name: str, branch: str) -> HttpRespons
 
 def _job(branch: Branch, number: str) -> Job | None:
     """Return the job of the branch's repository with this id."""
-    if not (number.isascii() and number.isdigit() and len(number) < 18):
-        return None
-    return Job.objects.filter(repository_id=branch.repository_id, pk=int(number)).first()
+    return Job.objects.filter(repository_id=branch.repository_id, pk=whole_number(number) or 0).first()
 
 
 def _new_page(

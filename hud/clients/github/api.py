@@ -17,6 +17,7 @@ from hud.clients.github.answers import Answers, KeptAnswer, answer_key
 from hud.clients.github.limits import Limits, Refusal
 from hud.clients.github.options import Options
 from hud.clients.outbound import tls_context
+from hud.core.wholenumber import whole_number
 
 logger = logging.getLogger(__name__)
 
@@ -235,14 +236,15 @@ class Api:
 
     def _note_quota(self, response: httpx.Response) -> None:
         headers = response.headers
-        limit, remaining = headers.get("x-ratelimit-limit", ""), headers.get("x-ratelimit-remaining", "")
+        limit = whole_number(headers.get("x-ratelimit-limit", ""))
+        remaining = whole_number(headers.get("x-ratelimit-remaining", ""))
         reset_in_s = refusals.reset_in_s(response, self.clock())
         other_quota = headers.get("x-ratelimit-resource", "core") != "core"
-        if other_quota or reset_in_s is None or not remaining.isdecimal():
+        if other_quota or reset_in_s is None or remaining is None:
             return
-        if limit.isdecimal():
-            self._limits.note_quota(int(limit), int(remaining), reset_in_s)
-        if remaining == "0" and response.status_code < 400:
+        if limit is not None:
+            self._limits.note_quota(limit, remaining, reset_in_s)
+        if remaining == 0 and response.status_code < 400:
             self._limits.close_for(reset_in_s, "GitHub's quota of this hour is used up")
 
     @contextmanager

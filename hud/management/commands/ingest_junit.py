@@ -9,6 +9,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 
 from hud.core.junit import JUnitReport, RefusedFile
+from hud.core.wholenumber import whole_number
 from hud.models import Repository, Run
 from hud.queries.flaky import results_of
 from hud.queries.places import repository_at
@@ -75,7 +76,7 @@ def _run(options: dict[str, Any]) -> Run:
         if repository is None:
             raise CommandError(f"There is no repository {named} here; follow or replay it first.")
         found = run_named(repository, run=options["run"], commit=options["commit"], job=options["job"])
-    elif named.lstrip("-").isdigit() and len(named) < 19:
+    elif whole_number(named.removeprefix("-")) is not None:
         found = _anywhere(int(named))
     else:
         raise CommandError(f"{named!r} is neither GitHub's job id nor owner/name.")

@@ -8,6 +8,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
+from hud.core.wholenumber import whole_number
 from hud.queries.manage import audit_entries
 from hud.views.access import admins_only
 
@@ -20,7 +21,7 @@ def audit(request: HttpRequest) -> HttpResponse:
     """A page of the trail, newest first."""
     who, about = request.GET.get("who", "")[:150], request.GET.get("about", "")[:200]
     before = request.GET.get("before", "")
-    before_id = int(before) if before.isascii() and before.isdigit() and len(before) < 18 else None
+    before_id = whole_number(before)
     entries, has_older = audit_entries(before_id=before_id, who=who, about=about)
     asked = [(name, value) for name, value in (("who", who), ("about", about)) if value]
     context = {

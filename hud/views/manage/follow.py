@@ -15,6 +15,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from hud.clients.github.limits import Standing
 from hud.core.followform import DEFAULT_COMMITS, MOST_COMMITS, FollowForm, read_follow_form
+from hud.core.wholenumber import whole_number
 from hud.queries.manage import back_fill_at, back_fills, branch_of, repository_of, repository_states
 from hud.services import following
 from hud.services.audit import record
@@ -139,5 +140,4 @@ def secret(request: HttpRequest) -> HttpResponseBase:
 
 
 def _id(request: HttpRequest, name: str) -> int:
-    text = request.POST.get(name, "")
-    return int(text) if text.isascii() and text.isdigit() and len(text) < 18 else 0
+    return whole_number(request.POST.get(name, "")) or 0

@@ -12,6 +12,7 @@ from django.views.decorators.http import require_http_methods
 
 from hud.core.grouprules import MOST_RULES, Preview, fingerprint, preview
 from hud.core.names import ColumnName
+from hud.core.wholenumber import whole_number
 from hud.models import Repository
 from hud.queries.grid import repository_jobs
 from hud.queries.places import repository_at, repository_once_at
@@ -68,8 +69,8 @@ def _edited(typed: Typed, action: str, line: str) -> Typed:
     """Return the lines after a button: up-N, down-N, remove-N, add."""
     if action == "add":
         return [*typed, ("", "")]
-    at = int(line) if line.isascii() and line.isdigit() and len(line) < 6 else -1
-    if not 0 <= at < len(typed):
+    at = whole_number(line)
+    if at is None or at >= len(typed):
         return typed
     lines = [*typed]
     if action == "remove":

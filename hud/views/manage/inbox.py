@@ -12,6 +12,7 @@ from django.shortcuts import redirect, render
 from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.http import require_POST, require_safe
 
+from hud.core.wholenumber import whole_number
 from hud.queries.inbox import FILTERS, Item, inbox_item, inbox_items, strangers
 from hud.queries.manage import audit_of, inbox_counts
 from hud.services import inbox_care
@@ -34,7 +35,7 @@ def inbox(request: HttpRequest) -> HttpResponse:
     if shown not in FILTERS:
         shown = "attention"
     before = request.GET.get("before", "")
-    before_id = int(before) if before.isascii() and before.isdigit() and len(before) < 18 else None
+    before_id = whole_number(before)
     items, has_older = inbox_items(shown, before_id)
     context = {
         "shown": shown,
@@ -110,9 +111,9 @@ def dismiss(request: HttpRequest) -> HttpResponseBase:
 
 def _which(request: HttpRequest) -> tuple[Q, str]:
     """Return the items that the form is about, and how the audit trail names them."""
-    text = request.POST.get("item", "")
-    if text.isascii() and text.isdigit() and len(text) < 18:
-        return Q(pk=int(text)), inbox_care.item_target(int(text))
+    number = whole_number(request.POST.get("item", ""))
+    if number is not None:
+        return Q(pk=number), inbox_care.item_target(number)
     shown = request.POST.get("show", "")
     if shown not in FILTERS:
         raise Missing("Say which items.", (Nearby("The inbox", HERE),))
