@@ -10,17 +10,18 @@ from typing import Any
 from cryptography.fernet import Fernet, InvalidToken
 from django.conf import settings
 from django.contrib.auth.base_user import AbstractBaseUser
-from django.db import transaction
+from django.db import IntegrityError, transaction
 from django.utils import timezone
 
 from hud.clients.notify import Options, TargetRefused, check_target, preset_of, shown_address
 from hud.clients.notify.presets import BY_NAME
 from hud.core.alerts.quiet import QuietHours
 from hud.core.text import storable
-from hud.models import OutboxMessage, Target
+from hud.models import OutboxMessage, Repository, Target
 from hud.services.audit import record
 
 MOST_GROUP_S = 3600
+_TAKEN = "There is a target with the name {}."
 
 
 class TargetConflict(ValueError):
@@ -117,8 +118,10 @@ def save_target(
     name = storable(name.strip(), 100)
     if not name or not name.isprintable():
         raise TargetRefused("Give the target a name.")
-    if Target.objects.filter(name=name).exclude(pk=target_id or 0).exists():
-        raise TargetRefused(f"There is a target with the name {name}.")
+    if _is_taken(name, target_id):
+        raise TargetRefused(_TAKEN.format(name))
+    if repository_id is not None and not Repository.objects.filter(pk=repository_id).exists():
+        raise TargetRefused("The repository that was chosen for it is not there.")
     target = Target(name=name, kind=kind) if target_id is None else Target.objects.select_for_update().get(pk=target_id)
     if target.pk is not None and target.version != version:
         raise TargetConflict(f"Somebody changed it meanwhile: it is at version {target.version}, not {version}.")
@@ -130,12 +133,20 @@ def save_target(
     target.name, target.enabled, target.repository_id = name, enabled, repository_id
     target.teams = [storable(t.strip(), 100) for t in teams or [] if t.strip()]
     target.version = target.version + 1 if target.pk is not None else 1
-    target.save()
+    try:
+        with transaction.atomic():
+            target.save()
+    except IntegrityError:  # somebody gave another one this name in the same moment
+        raise TargetRefused(_TAKEN.format(name)) from None
     if before and before["quiet"] != target.quiet:
         # What waited for the old hours is looked at again: the sender puts off what still has to wait.
         target.messages.filter(state=OutboxMessage.State.WAITING, held=True).update(due_at=timezone.now())
     record(who, "target.changed" if before else "target.made", f"target {name}", before=before, after=told(target))
     return target
+
+
+def _is_taken(name: str, target_id: int | None) -> bool:
+    return Target.objects.filter(name=name).exclude(pk=target_id or 0).exists()
 
 
 def _take_config(target: Target, kind: str, config: Mapping[str, Any], service: str) -> None:

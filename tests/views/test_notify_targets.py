@@ -10,7 +10,7 @@ from django.test import Client
 
 from hud.clients.notify import PRESETS
 from hud.models import AuditEntry, OutboxMessage, Target
-from hud.services import notify
+from hud.services import notify, targets
 from hud.services.outbox import enqueue_test
 from hud.services.targets import config_of, save_target
 from tests.services.stub import stub_target
@@ -151,6 +151,25 @@ def test_odd_forms_are_refused_and_break_nothing(kim: Client) -> None:
     ):
         assert kim.post(HERE, {**form(field_url="https://hooks.example.invalid/x"), **odd}).status_code in (404, 422)
     assert not Target.objects.exists()
+
+
+@pytest.mark.parametrize("repository", ["4711", "x", "9" * 30])
+def test_a_repository_that_is_not_there_is_refused(kim: Client, settings: Any, repository: str) -> None:
+    settings.NOTIFY_HOSTS = ["127.0.0.1"]
+    answer = kim.post(HERE, form(field_url=INSIDE, repository=repository))
+    assert answer.status_code == 422 and "repository that was chosen for it is not there" in answer.content.decode()
+    assert not Target.objects.exists()
+
+
+def test_a_name_that_two_give_at_once_is_refused_to_the_second(
+    kim: Client, settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings.NOTIFY_HOSTS = ["127.0.0.1"]
+    kim.post(HERE, form(field_url=INSIDE))
+    monkeypatch.setattr(targets, "_is_taken", lambda *_: False)
+    answer = kim.post(HERE, form(field_url=INSIDE))
+    assert answer.status_code == 422 and "There is a target with the name hook." in answer.content.decode()
+    assert Target.objects.count() == AuditEntry.objects.count() == 1
 
 
 def test_others_may_neither_look_nor_try(client: Client) -> None:

@@ -15,6 +15,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 from hud.clients.notify import PRESETS, Preset, TargetRefused, preset_of
 from hud.core.alerts.quiet import WAITING_PRIORITIES, QuietRefused, read_quiet
 from hud.core.alerts.rules import PRIORITIES
+from hud.core.wholenumber import whole_number
 from hud.models import OutboxMessage, Repository, Target
 from hud.queries.targets import last_messages
 from hud.services.audit import record
@@ -23,7 +24,6 @@ from hud.services.targets import MOST_GROUP_S, Manner, TargetConflict, save_targ
 from hud.views.access import admins_only
 
 PURPOSE = "Admins say here who is told of alerts, and try whether the messages arrive."
-_NUMBER_MOST = 18
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -47,7 +47,7 @@ def targets(request: HttpRequest) -> HttpResponseBase:
 def test(request: HttpRequest) -> HttpResponseBase:
     """Send a test message; the page shows what became of it."""
     number = request.POST.get("target", "")
-    target = Target.objects.filter(pk=int(number)).first() if _is_number(number) else None
+    target = Target.objects.filter(pk=whole_number(number) or 0).first()
     if target is None:
         return _page(request, error="This target is no longer there.", status=404)
     user = _user(request)
@@ -119,7 +119,7 @@ def _typed(request: HttpRequest) -> dict[str, Any]:
     """Return what was typed. What is left empty of a known target's address stays as it is. Raises TargetRefused."""
     post = request.POST
     known, version = post.get("target", ""), post.get("version", "")
-    target = Target.objects.get(pk=int(known)) if _is_number(known) else None
+    target = Target.objects.get(pk=number) if (number := whole_number(known)) is not None else None
     service = post.get("service", "")
     values = {name.removeprefix("field_"): post.get(name, "") for name in post if name.startswith("field_")}
     kind, config = typed_config(service, values, known=target)
@@ -131,31 +131,28 @@ def _typed(request: HttpRequest) -> dict[str, Any]:
         "config": config,
         "manner": _typed_manner(post),
         "teams": post.get("teams", "").split(","),
-        "repository_id": int(repository) if _is_number(repository) else None,
+        "repository_id": (whole_number(repository) or 0) if repository else None,
         "enabled": bool(post.get("enabled")),
         "target_id": target.pk if target else None,
-        "version": int(version) if _is_number(version) else 0,
+        "version": whole_number(version) or 0,
     }
 
 
 def _typed_manner(post: QueryDict) -> Manner:
     wait = post.get("group_s", "").strip()
-    if wait and not _is_number(wait):
+    wait_s = whole_number(wait)
+    if wait and wait_s is None:
         raise TargetRefused("Write the wait for other alerts as a whole number of seconds, or leave it empty.")
     typed = {name: post.get(f"quiet_{name}", "") for name in ("from", "to", "zone")}
     try:
         quiet = read_quiet({**typed, "priorities": post.getlist("quiet_priorities")})
     except QuietRefused as error:
         raise TargetRefused(str(error)) from None
-    return Manner(together=bool(post.get("together")), group_s=int(wait) if wait else None, quiet=quiet)
+    return Manner(together=bool(post.get("together")), group_s=wait_s, quiet=quiet)
 
 
 def _listed(typed: Mapping[str, Any], name: str) -> list[str]:
     return typed.getlist(name) if isinstance(typed, QueryDict) else []
-
-
-def _is_number(text: str) -> bool:
-    return text.isascii() and text.isdigit() and len(text) < _NUMBER_MOST
 
 
 def _user(request: HttpRequest) -> User:
