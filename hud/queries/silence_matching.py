@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from django.db.models import OuterRef, QuerySet
+from django.db.models import OuterRef, Q, QuerySet
 from django.utils import timezone
 
 from hud.core.alerts.matchers import Matcher, matches_all
@@ -57,6 +57,16 @@ def matchers_for(alert: Alert) -> tuple[Matcher, ...]:
     if alert.kind == BROKEN_STREAK and alert.signature:
         return (*common, Matcher("signature", "=", alert.signature))
     return common
+
+
+def like(alert: Alert) -> Q:
+    """Return what all alerts that `matchers_for` this one match have in common, for the database to find them by."""
+    rule = Q(branch_id=alert.branch_id, rule_id=alert.rule_id)
+    if alert.kind == BROKEN_STREAK and len(alert.jobs) == 1:
+        return rule & Q(jobs=alert.jobs)
+    if alert.kind == BROKEN_STREAK and alert.signature:
+        return rule & Q(signature=alert.signature)
+    return rule
 
 
 def matches(matchers: Sequence[Matcher], labels: Sequence[Mapping[str, str]]) -> bool:

@@ -58,8 +58,12 @@ class Hidden:
             yield Lasting(since, until, words, "now" if until is None else "past")
 
 
-def hidden_by(matchers: Sequence[Matcher], *, days: int = DAYS, most: int = MOST_ALERTS) -> Hidden:
+def hidden_by(
+    matchers: Sequence[Matcher], *, among: Q | None = None, days: int = DAYS, most: int = MOST_ALERTS
+) -> Hidden:
     """Return what the matchers hide now and would have hidden. Three statements.
+
+    `among`: only these alerts are looked at.
 
     Where nothing happened for long, as in a recording, the days end with the newest that did.
     """
@@ -70,7 +74,9 @@ def hidden_by(matchers: Sequence[Matcher], *, days: int = DAYS, most: int = MOST
     until = newest if newest is not None and stands_still else now
     since = until - lasts
     recent = Q(occurred_at__gte=since) | Q(resolved_at__gte=since) | Q(state=Alert.State.FIRING)
-    related = counted.filter(recent).select_related("rule", "branch__repository").prefetch_related("spans")
+    related = (
+        counted.filter(recent & (among or Q())).select_related("rule", "branch__repository").prefetch_related("spans")
+    )
     rows = list(related.order_by("-id")[: most + 1])
     looked_at = rows[:most]
     found = [alert for alert in looked_at if matches(matchers, labels_of(alert))]

@@ -22,11 +22,12 @@ from hud.core.alerts.review import Review, ReviewLine, event_words, markdown_of
 from hud.core.cell import FAILING
 from hud.core.cellcode import LOOKS
 from hud.core.groups import group_look
+from hud.core.wholenumber import whole_number
 from hud.models import Alert
 from hud.queries.alert_pending import pending_like
 from hud.queries.alert_story import Fix, Note, PastAlert, Story, story_of, strip_marks
 from hud.queries.alerts import AlertFilter, AlertPage, StripPlace, alert_page, alerts_like, filter_choices
-from hud.queries.silence_matching import breaks_of, matchers_for, matchers_of
+from hud.queries.silence_matching import breaks_of, like, matchers_for, matchers_of
 from hud.queries.silence_preview import hidden_by
 from hud.services import acknowledge as acknowledging
 from hud.services import silences
@@ -42,8 +43,7 @@ _FILTERS = ("repository", "branch", "state", "priority", "team", "rule", "text")
 def alerts(request: HttpRequest) -> HttpResponse:
     """All alerts, newest first; what fires stands on top of the first page."""
     asked = {name: request.GET.get(name, "")[:300] for name in _FILTERS}
-    before = request.GET.get("before", "")
-    page_start = int(before) if before.isascii() and before.isdigit() and len(before) < 18 else None
+    page_start = whole_number(request.GET.get("before", ""))
     wanted = replace(AlertFilter(before=page_start), **asked)  # type: ignore[arg-type]
     items, following = alerts_like(wanted)
     firing, _ = alerts_like(replace(wanted, state="firing", before=None, limit=200))
@@ -197,7 +197,7 @@ def _matchers(found: Alert) -> list[dict[str, str]]:
 
 
 def _hidden(found: Alert) -> dict[str, int]:
-    hidden = hidden_by(matchers_for(found))
+    hidden = hidden_by(matchers_for(found), among=like(found))
     return {"now": len(hidden.now), "past": len(hidden.past), "days": hidden.days}
 
 

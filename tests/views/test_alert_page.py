@@ -13,6 +13,8 @@ from django.test.utils import CaptureQueriesContext
 
 from hud.models import Alert, AlertEvent, Commit, Job, Repository
 from hud.queries.remembered import forget_all
+from hud.queries.silence_matching import labels_of, matchers_for
+from hud.queries.silence_preview import hidden_by
 from hud.services.alert_rules import rules_of
 from tests.factories import NOON
 from tests.services.alert_world import AlertWorld, alerts, at_commit
@@ -235,3 +237,30 @@ def test_a_job_in_shards_leads_to_the_history_of_the_one_that_broke(client: Clie
     (alert,) = alerts()
     red = Job.objects.get(name="test (default, 2, 2, linux)")
     assert f'href="/brindle/kestrel/job/{red.pk}?branch=main"' in body_of(client, f"/alerts/{alert.pk}")
+
+
+def test_what_a_silence_would_hide_is_counted_among_alerts_alike(
+    world: AlertWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world.column("unit", "SFFFSSSS", line=RED)
+    world.column("unit", "SFFF", start=20)
+    for name in ("docs", "lint", "smoke"):
+        world.column(name, "SFFF", start=20)
+    world.column("build", "SFFF", line=RED, start=30)
+    world.column("wheel", "SFFF", line=RED, start=30)
+    looked_at: list[int] = []
+
+    def noted(alert: Alert) -> list[dict[str, str]]:
+        looked_at.append(alert.pk)
+        return labels_of(alert)
+
+    kim = signed_in("admin")
+    for alert in (one for one in alerts() if one.state == "firing"):
+        everywhere = hidden_by(matchers_for(alert))
+        with monkeypatch.context() as patch:
+            looked_at.clear()
+            patch.setattr("hud.queries.silence_preview.labels_of", noted)
+            body = body_of(kim, f"/alerts/{alert.pk}")
+        assert set(looked_at) == {one.pk for one in (*everywhere.now, *everywhere.past)}
+        words = f"Hides {len(everywhere.now)} alert{'s' * (len(everywhere.now) != 1)} now, and would have hidden"
+        assert f"{words} {len(everywhere.past)} in 14 days" in body
