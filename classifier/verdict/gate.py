@@ -18,10 +18,6 @@ class Gate:
     max_excused: int
     reason: str
 
-    @property
-    def is_over_limit(self) -> bool:
-        return len(self.excused) > self.max_excused
-
 
 def gate_of(verdicts: Mapping[str, Verdict], max_excused: int = Settings().max_excused) -> Gate:
     """`verdicts` by job (shard included), for the jobs whose cell failed or gave no signal.

@@ -102,18 +102,6 @@ def passed_tests(run: Run, *, most: int = 5000) -> tuple[tuple[str, str], ...]:
     return tuple((row.owner, row.name) for row in rows)
 
 
-def failing_tests(run: Run) -> tuple[TestOfRun, ...]:
-    """Return the tests that failed at last in the run: the only ones that can be its cause."""
-    rows = TestResult.objects.filter(report__run=run, outcome=TestResult.Outcome.FAILED)
-    return tuple(_test_of_run(row) for row in rows.select_related("test").order_by("test__owner", "test__name"))
-
-
-def healed_tests(run: Run) -> tuple[TestOfRun, ...]:
-    """Return the tests that passed in the run when they were tried again: none of them made it fail."""
-    rows = TestResult.objects.filter(report__run=run, outcome=TestResult.Outcome.FLAKY)
-    return tuple(_test_of_run(row) for row in rows.select_related("test").order_by("test__owner", "test__name"))
-
-
 def healed_names(run_ids: Collection[int]) -> dict[int, HealedNames]:
     """Return, by row id of the run, which names of its log are tests that healed there. One statement.
 
@@ -142,12 +130,6 @@ class HealedNames:
         keys = keys_of(name)
         meant = {keys.full, keys.tail}
         return bool(meant & self.healed) and not meant & self.failed
-
-
-def is_named_by(test: TestOfRun, name: str) -> bool:
-    """Whether a log's `name` means this test: whole, with its class, or, where it has no more to say, alone."""
-    own, told = keys_of(test.name, test.owner), keys_of(name)
-    return told.full in (own.full, own.tail, own.bare) or told.tail == own.tail
 
 
 def flip_rates(

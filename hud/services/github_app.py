@@ -37,8 +37,3 @@ def app_client(full_name: str) -> GitHubClient | None:
 def _installations(app_id: str, pem: str, api_url: str) -> Installations:
     """One for each process and setting. `api_url` is part of what it is kept by: tokens belong to a server."""
     return Installations(AppKey(app_id, pem), lambda token: github_client(token=token))
-
-
-def forget_tokens() -> None:
-    """Let go of all kept tokens."""
-    _installations.cache_clear()

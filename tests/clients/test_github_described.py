@@ -91,8 +91,6 @@ def test_annotations_and_pull_requests_are_asked_as_described(
     notes = json.loads((shared_data / "annotations" / "timeout-60m.json").read_text())
     ozone.annotations[11] = notes
     assert list(client.annotations(REPO, 11)) == notes
-    assert list(client.pulls_of_commit(REPO, ozone.commits[0]["sha"])) == []
-    assert list(client.pull_commits(REPO, 4047)) == []
     with pytest.raises(NotFound):
         client.pull(REPO, 4047)
 

@@ -133,15 +133,12 @@ def test_single_things_are_found_by_number(kestrel: FakeRepository, client: GitH
     kestrel.jobs = {5: [{"id": 1, "run_id": 5, "name": "unit"}]}
     kestrel.annotations = {1: [{"message": "The job exceeded the time"}]}
     kestrel.pulls = {9: {"number": 9}}
-    kestrel.pull_commits = {9: [commit("b" * 40, "a" * 40)]}
     assert client.commit(REPO, "a" * 40)["files"] == []
     assert client.run(REPO, 5)["id"] == 5
     assert client.run_attempt(REPO, 5, 2)["run_attempt"] == 2
     assert client.job(REPO, 1)["name"] == "unit"
     assert [note["message"] for note in client.annotations(REPO, 1)] == ["The job exceeded the time"]
     assert client.pull(REPO, 9) == {"number": 9}
-    assert [c["sha"] for c in client.pull_commits(REPO, 9)] == ["b" * 40]
-    assert [pull["number"] for pull in client.pulls_of_commit(REPO, "b" * 40)] == [9]
     assert [c["sha"] for c in client.compare(REPO, "a" * 40, "b" * 40)["commits"]] == ["b" * 40]
     assert client.repository_by_id(77)["full_name"] == REPO
 

@@ -193,7 +193,6 @@ class FakeRepository:
     annotations: dict[int, list[Json]] = field(default_factory=dict)
     logs: Any = field(default_factory=dict)
     pulls: dict[int, Json] = field(default_factory=dict)
-    pull_commits: dict[int, list[Json]] = field(default_factory=dict)
     comments: dict[int, list[Json]] = field(default_factory=dict)
     check_runs: list[Json] = field(default_factory=list)
     issues: list[Json] = field(default_factory=list)
@@ -376,17 +375,8 @@ def _pull(github: FakeGitHub, repository: FakeRepository, seen: Seen, number: st
     return (404, {}, {"message": "Not Found"}) if found is None else (200, {}, found)
 
 
-def _pull_commits(github: FakeGitHub, repository: FakeRepository, seen: Seen, number: str) -> Any:
-    return github.page(seen, repository.pull_commits.get(int(number), []))
-
-
 def _pulls(github: FakeGitHub, repository: FakeRepository, seen: Seen) -> Any:
     return github.page(seen, sorted(repository.pulls.values(), key=lambda pull: pull["updated_at"], reverse=True))
-
-
-def _pulls_of(github: FakeGitHub, repository: FakeRepository, seen: Seen, sha: str) -> Any:
-    found = [n for n, commits in repository.pull_commits.items() if any(c["sha"] == sha for c in commits)]
-    return github.page(seen, [repository.pulls[number] for number in found])
 
 
 def _compare(github: FakeGitHub, repository: FakeRepository, seen: Seen, base: str, head: str) -> Any:
@@ -455,7 +445,6 @@ _ROUTES: list[tuple[str, Callable[..., Any]]] = [
     (r"/branches", _branches),
     (r"/commits", _commits),
     (r"/commits/([^/]+)", _commit),
-    (r"/commits/([^/]+)/pulls", _pulls_of),
     (r"/actions/runs", _runs),
     (r"/actions/runs/(\d+)", _run),
     (r"/actions/runs/(\d+)/attempts/(\d+)", _run_attempt),
@@ -469,7 +458,6 @@ _ROUTES: list[tuple[str, Callable[..., Any]]] = [
     (r"/check-runs/(\d+)", _check_run),
     (r"/pulls", _pulls),
     (r"/pulls/(\d+)", _pull),
-    (r"/pulls/(\d+)/commits", _pull_commits),
     (r"/compare/(.+)\.\.\.(.+)", _compare),
 ]
 

@@ -11,7 +11,7 @@ from classifier.verdict import Failure as Cause
 from classifier.verdict import FlipRate
 from hud.core.junit import read_junit
 from hud.models import Repository
-from hud.queries.flaky import failing_tests, flip_rates, is_named_by
+from hud.queries.flaky import flip_rates
 from hud.queries.flips import flip_rates as as_evidence
 from hud.queries.flips import without_healed
 from hud.services.junit import ingest_reports
@@ -73,15 +73,6 @@ def test_the_number_of_statements_does_not_grow_with_tests(
     names = [f"c.t{number}" for number in range(count)]
     with django_assert_num_queries(3):
         assert len(flip_rates(trunk.repository, names, NOON)) == count
-
-
-def test_a_failing_test_is_known_by_the_names_of_its_log(trunk: Trunk) -> None:
-    ran(trunk, 100, "tests.test_a.TestB", "test_c", "f")
-    from hud.models import Run
-
-    (test,) = failing_tests(Run.objects.get(commit__pull_number=4100))
-    assert is_named_by(test, "tests/test_a.py::TestB::test_c") and is_named_by(test, "test_c")
-    assert not is_named_by(test, "tests/test_a.py::TestB::test_d")
 
 
 def cause(*tests: str) -> Cause:

@@ -41,7 +41,7 @@ def github(traveller: time_machine.Traveller, settings: Settings) -> Iterator[Fa
         github.app = FakeApp(installed={NAME: 9})
         settings.GITHUB_API_URL, settings.GITHUB_TOKEN = github.url, ""
         settings.GITHUB_APP_ID, settings.GITHUB_APP_PRIVATE_KEY = "4711", PEM
-        github_app.forget_tokens()
+        github_app._installations.cache_clear()
         yield github
 
 

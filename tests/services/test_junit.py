@@ -12,12 +12,13 @@ from typing import Any
 import pytest
 from django.core.management import CommandError, call_command
 from django.db import connection
+from django.db.models import QuerySet
 from django.test.utils import CaptureQueriesContext
 from pytest_django import Settings
 
 from hud.core.junit import read_junit
 from hud.models import Run, results
-from hud.queries.flaky import failing_tests, healed_tests, passed_tests, results_of
+from hud.queries.flaky import passed_tests, results_of
 from hud.services import junit
 from hud.services.junit import forget_old_results, ingest_reports
 from tests.factories import NOON, Trunk, make_commit, make_run, make_trunk, sha_of
@@ -64,11 +65,15 @@ def flips() -> list[tuple[str, int]]:
     return [(row.test.name, row.report.run.external_id) for row in rows.select_related("test", "report__run")]
 
 
+def outcomes(run: Run) -> QuerySet[results.TestResult]:
+    return results.TestResult.objects.filter(report__run=run).order_by("test__name")
+
+
 def test_failures_and_healed_tests_are_rows_and_the_rest_is_counted(trunk: Trunk) -> None:
     run = attempt(trunk)
     take(run, xml(a="p", b="f", c="h", d="s", e="p"))
     assert counts(run) == (2, 1, 1, 1)
-    assert [t.name for t in failing_tests(run)] == ["b"] and [t.name for t in healed_tests(run)] == ["c"]
+    assert list(outcomes(run).values_list("test__name", "outcome")) == [("b", "failed"), ("c", "flaky")]
     assert passed_tests(run) == (("c", "a"), ("c", "e"))
     assert days() == {"a@main": (1, 1, 0, 0), "e@main": (1, 1, 0, 0), "b@main": (1, 0, 1, 0), "c@main": (1, 0, 0, 1)}
 
@@ -175,7 +180,7 @@ def test_the_command_reads_the_field_case_as_expected(trunk: Trunk, shared_data:
     run = attempt(trunk, commit=1)
     second = ingest(run.external_id, tmp_path / "repeat.xml")
     assert (second["tests"], second["failed"], second["healed"]) == (2, 0, ["p TestX"])
-    assert [(t.name, t.attempts) for t in healed_tests(run)] == [("TestX", 2)]
+    assert list(outcomes(run).values_list("test__name", "outcome", "attempts")) == [("TestX", "flaky", 2)]
     attempts = dict(results.TestResult.objects.values_list("test__name", "attempts"))
     assert attempts == {"heals": 2, "red": 3, "TestX": 2}
     assert [name for name, _ in flips()] == ["TestX", "heals"]

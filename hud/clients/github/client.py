@@ -198,14 +198,6 @@ class GitHubClient:
     def pull(self, full_name: str, number: int) -> Json:
         return self._one(_repo(full_name, "pulls", number))
 
-    def pull_commits(self, full_name: str, number: int) -> Listing:
-        """List a pull request's commits, oldest first (GitHub gives at most 250)."""
-        return self._list(_repo(full_name, "pulls", number, "commits"))
-
-    def pulls_of_commit(self, full_name: str, sha: str) -> Listing:
-        """List the pull requests that a commit belongs to or that merged it."""
-        return self._list(_repo(full_name, "commits", sha, "pulls"))
-
     def compare(self, full_name: str, base: str, head: str) -> Json:
         """Return what `head` has over `base`: `commits` oldest first, `files`, `merge_base_commit`, `ahead_by`."""
         return self._one(f"{_repo(full_name)}/compare/{quote(base, safe='')}...{quote(head, safe='')}")
