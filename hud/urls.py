@@ -86,6 +86,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     # ── Subscriptions ────────────────────────────────────────────────────────────────────────────────────────────────
     path("subscriptions", subscription_pages.subscriptions, name="subscriptions"),
     path("subscriptions/address", subscription_pages.address, name="subscription-address"),
+    path("subscriptions/confirm/<str:token>", subscription_pages.confirm, name="address-confirm"),
     path("subscriptions/<int:subscription_id>/change", subscription_pages.change, name="subscription-change"),
     path("subscriptions/stop/<str:token>", subscription_pages.stop, name="subscription-stop"),
     # ── For admins ───────────────────────────────────────────────────────────────────────────────────────────────────

@@ -115,15 +115,6 @@ def stop(subscription_id: int, user: User) -> None:
     Subscription.objects.filter(pk=subscription_id, user=user).delete()
 
 
-def set_address(user: User, typed: str) -> None:
-    """Set where a user's mails go; "" for nowhere. Raises FollowRefused."""
-    typed = typed.strip()
-    if typed and mail_address(typed) is None:
-        raise FollowRefused("This is no e-mail address that HUD can write to. Write it like ana@company.com.")
-    User.objects.filter(pk=user.pk).update(email=typed)
-    user.email = typed
-
-
 # ── Stopping without sign-in ─────────────────────────────────────────────────────────────────────────────────────────
 def stop_token(user: User, subscription_id: int = 0) -> str:
     """Return what stops one subscription, or with 0 all of the user's mails, for whoever holds it."""

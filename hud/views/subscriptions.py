@@ -26,6 +26,7 @@ from hud.queries.subscriptions import (
     view_words,
     words_of,
 )
+from hud.services import own_address
 from hud.services import subscriptions as following
 from hud.services.mail import is_mail_on
 from hud.services.subscriptions import FollowRefused, meant_by_token, stop_by_token
@@ -140,13 +141,38 @@ def change(request: HttpRequest, subscription_id: int) -> HttpResponseBase:
 @require_POST
 @signed_in
 def address(request: HttpRequest) -> HttpResponseBase:
-    """Set where my mails go."""
+    """Ask for mails to go elsewhere: the new address is used once its reader confirms it."""
+    user, typed = _user(request), request.POST.get("email", "").strip()
     try:
-        following.set_address(_user(request), request.POST.get("email", ""))
-    except FollowRefused as error:
+        is_asked = own_address.ask_for_address(user, typed)
+    except own_address.AddressNotTaken as error:
         return _page(request, error=str(error), status=422)
-    messages.success(request, "Your address is saved.")
+    if is_asked:
+        until_then = f"go to {user.email}" if user.email else "wait"
+        told = f"A link goes to {typed}: open it within {own_address.LINK_DAYS} days. Until then mails {until_then}."
+        messages.success(request, told)
+    else:
+        messages.success(request, "Your address is saved.")
     return redirect("subscriptions")
+
+
+@csrf_exempt  # the signed token is the permission, and a page that tells no referrer cannot tell its origin
+@require_http_methods(["GET", "HEAD", "POST"])
+def confirm(request: HttpRequest, token: str) -> HttpResponse:
+    """Confirm an address by the link that was mailed to it: a GET asks, as mail scanners open links; a POST does it."""
+    claim = own_address.claimed_by(token)
+    if claim is None:
+        why = f"is older than {own_address.LINK_DAYS} days, or another address was confirmed meanwhile"
+        raise Missing(f"This link is not one that HUD wrote, {why}.", (Nearby("What you follow", HERE),))
+    if request.method == "POST":
+        own_address.confirm(claim)
+    context = {
+        "username": claim.user.get_username(),
+        "address": claim.address,
+        "done": request.method == "POST" or claim.is_done,
+        "here": f"{HERE}/confirm/{quote(token)}",
+    }
+    return _unlisted(render(request, "hud/subscriptions/confirm.html", context))
 
 
 @csrf_exempt  # mail programs post here by themselves (RFC 8058); the signed token is the permission
@@ -164,7 +190,11 @@ def stop(request: HttpRequest, token: str) -> HttpResponse:
         "done": request.method == "POST",
         "here": f"{HERE}/stop/{quote(token)}",
     }
-    response = render(request, "hud/subscriptions/stop.html", context)
+    return _unlisted(render(request, "hud/subscriptions/stop.html", context))
+
+
+def _unlisted(response: HttpResponse) -> HttpResponse:
+    """Keep a page whose address is a secret from caches and from where its links lead."""
     response["Cache-Control"] = "private, no-store"
     response["Referrer-Policy"] = "no-referrer"
     return response

@@ -211,7 +211,7 @@ def test_without_an_address_the_news_waits_for_one(desk: Desk) -> None:
     desk.follow()
     desk.world.cell(2, "unit", "F", line=FIRST)
     assert desk.mails() == []
-    following.set_address(desk.user, "ana@company.com")
+    User.objects.filter(pk=desk.user.pk).update(email="ana@company.com")
     assert desk.words() == ["WENT RED: unit"]
 
 

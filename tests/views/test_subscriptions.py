@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import re
+from datetime import timedelta
 from typing import Any
 
 import pytest
+import time_machine
 from django.contrib.auth.models import User
+from django.db.models import CharField, Value
+from django.db.models.functions import Cast, Concat
 from django.test import Client
 
 from hud.models import Job, Mail, Subscription
 from hud.services.mail import write_mail
 from hud.services.subscriptions import follow, stop_token
-from tests.factories import Trunk, make_trunk
+from tests.factories import NOON, Trunk, make_trunk
 from tests.views.people import signed_in
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("now", "broker")]
@@ -104,16 +108,79 @@ def test_without_an_address_it_says_so_and_takes_one(trunk: Trunk, settings: Any
     assert "no e-mail address" in body_of(kim, NEW)
     refused = kim.post(f"{HERE}/address", {"email": "kim@company.com\nBcc: eve@evil.org"})
     assert refused.status_code == 422 and "no e-mail address that HUD can write to" in refused.content.decode()
-    kim.post(f"{HERE}/address", {"email": " kim@company.com "})
-    assert user().email == "kim@company.com"
+    page = kim.post(f"{HERE}/address", {"email": " kim@company.com "}, follow=True).content.decode()
+    assert "A link goes to kim@company.com" in page and "Until then mails wait" in page
+    (link,) = links()
+    assert user().email == "" and link not in page
+    reader = Client(enforce_csrf_checks=True)
+    assert "Is this your address?" in body_of(reader, link) and user().email == "", "a scanner that opens it is nobody"
+    answer = reader.post(link)
+    assert "Confirmed" in answer.content.decode() and answer["Referrer-Policy"] == "no-referrer"
+    assert user().email == "kim@company.com" and "Confirmed" in body_of(reader, link)
     page = body_of(kim, HERE)
     assert "Your account has no e-mail address" not in page and "sends no e-mail here" not in page
+
+
+def links() -> list[str]:
+    """Return the paths of the links that were mailed."""
+    texts = Mail.objects.filter(key__startswith="own-address-").order_by("pk").values_list("text", flat=True)
+    return [re.findall(r"(/subscriptions/confirm/\S+)", text)[0] for text in texts]
+
+
+def test_an_address_is_used_only_once_its_reader_confirms_it(trunk: Trunk, settings: Any) -> None:
+    settings.SMTP_URL = "smtp://mail.company.com"
+    kim = signed_in()
+    User.objects.update(email="kim@company.com")
+    page = kim.post(f"{HERE}/address", {"email": "eve@company.com"}, follow=True).content.decode()
+    assert "Until then mails go to kim@company.com" in page and user().email == "kim@company.com"
+    kim.post(f"{HERE}/address", {"email": "ana@company.com"})
+    first, second = links()
+    Client().post(first)
+    assert user().email == "eve@company.com"
+    assert Client().post(second).status_code == 404, "it was asked for while another address was the account's"
+    for wrong in (f"{first}x", f"{HERE}/confirm/x", f"{HERE}/stop/{stop_token(user())}".replace("stop", "confirm")):
+        assert Client().post(wrong).status_code == 404
+    User.objects.update(is_active=False)
+    assert Client().post(first).status_code == 404
+
+
+def test_a_link_ends_after_three_days(trunk: Trunk, settings: Any) -> None:
+    settings.SMTP_URL = "smtp://mail.company.com"
+    signed_in().post(f"{HERE}/address", {"email": "kim@company.com"})
+    with time_machine.travel(NOON + timedelta(days=3, minutes=1), tick=False):
+        assert Client().post(links()[0]).status_code == 404
+    assert user().email == ""
+
+
+def test_an_address_can_be_taken_away_at_once_and_the_same_again_asks_nobody(trunk: Trunk, settings: Any) -> None:
+    settings.SMTP_URL = "smtp://mail.company.com"
+    kim = signed_in()
+    User.objects.update(email="kim@company.com")
+    kim.post(f"{HERE}/address", {"email": "kim@company.com"})
+    assert user().email == "kim@company.com"
+    kim.post(f"{HERE}/address", {"email": ""})
+    assert user().email == "" and not Mail.objects.exists()
+
+
+def test_nobody_floods_anothers_mailbox_with_links(trunk: Trunk, settings: Any) -> None:
+    settings.SMTP_URL = "smtp://mail.company.com"
+    kim = signed_in()
+    for number in range(5):
+        kim.post(f"{HERE}/address", {"email": f"ana{number % 2}@company.com"})
+    refused = kim.post(f"{HERE}/address", {"email": "ana5@company.com"})
+    assert refused.status_code == 422 and "sent 5 links within a day" in refused.content.decode()
+    Mail.objects.update(address="ana@company.com", key=Concat(Value("own-address-0-"), Cast("pk", CharField())))
+    assert kim.post(f"{HERE}/address", {"email": "ana@company.com"}).status_code == 422
+    kim.post(f"{HERE}/address", {"email": "bo@company.com"})
+    assert Mail.objects.count() == 6
 
 
 def test_without_a_mail_server_it_says_so(trunk: Trunk, settings: Any) -> None:
     settings.SMTP_URL = ""
     kim = signed_in()
     assert "HUD sends no e-mail here" in body_of(kim, HERE) and "no mail server is set" in body_of(kim, NEW)
+    refused = kim.post(f"{HERE}/address", {"email": "kim@company.com"})
+    assert refused.status_code == 422 and "cannot ask this address whether it is yours" in refused.content.decode()
 
 
 def test_what_was_told_and_how_it_arrived_is_shown_to_its_owner_only(trunk: Trunk) -> None:
