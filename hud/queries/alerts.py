@@ -6,8 +6,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from django.db import connection
 from django.db.models import OuterRef, Prefetch, Q, QuerySet, Subquery, TextField, prefetch_related_objects
 from django.db.models.functions import Cast
+from django.utils import timezone
 
 from hud.core.alerts.rules import RuleSpec, spec_of
 from hud.core.text import storable
@@ -127,8 +129,38 @@ def filter_choices(most: int = 500) -> Choices:
     )
 
 
-def open_alerts(branch: Branch) -> list[AlertItem]:
-    """Return what fires on a branch, the most urgent first: for its banners. Three statements; two more if silenced."""
+# Whatever `open_alerts` reads, each row by its version: PostgreSQL writes a changed row anew, to another place (ctid)
+# and under the number of the transaction (xmin).
+_STAMP = """
+WITH firing AS (
+  SELECT id, rule_id, xmin, ctid FROM hud_alert
+   WHERE branch_id = %(branch)s AND state = 'firing' AND merged_into_id IS NULL
+)
+SELECT md5(string_agg(concat_ws(' ', what, id, xmin, ctid), ',' ORDER BY what, id)) FROM (
+  SELECT 'alert' AS what, id, xmin, ctid FROM firing
+  UNION ALL SELECT 'rule', id, xmin, ctid FROM hud_alertrule WHERE id IN (SELECT rule_id FROM firing)
+  UNION ALL SELECT 'span', id, xmin, ctid FROM hud_alertspan WHERE alert_id IN (SELECT id FROM firing)
+  UNION ALL SELECT 'holding', id, xmin, ctid FROM hud_acknowledgement
+   WHERE ended_at IS NULL AND alert_id IN (SELECT id FROM firing)
+  UNION ALL SELECT 'silence', id, xmin, ctid FROM hud_silence
+   WHERE starts_at <= %(now)s AND ends_at > %(now)s AND expired_at IS NULL
+  UNION ALL SELECT 'break', b.id, s.xmin, s.ctid FROM hud_silencebreak b JOIN hud_silence s ON s.id = b.silence_id
+   WHERE s.ends_at > %(now)s AND s.expired_at IS NULL AND b.alert_id IN (SELECT id FROM firing)
+) rows
+"""
+
+
+def open_alerts(branch: Branch) -> Sequence[AlertItem]:
+    """Return what fires on a branch, the most urgent first: for its banners. One statement where nothing is new."""
+    with connection.cursor() as cursor:
+        cursor.execute(_STAMP, {"branch": branch.pk, "now": timezone.now()})
+        (stamp,) = cursor.fetchone()
+    return _open_alerts(branch, stamp)
+
+
+@remembered(most=64, key=lambda branch, stamp: (branch.pk, branch.version, stamp))
+def _open_alerts(branch: Branch, stamp: str) -> tuple[AlertItem, ...]:
+    """Three statements; two more if some are silenced."""
     holding = Acknowledgement.objects.filter(alert=OuterRef("pk"), ended_at=None).order_by("-pk")
     rows = list(
         Alert.objects.filter(merged_into=None, branch=branch, state=Alert.State.FIRING)
@@ -139,7 +171,7 @@ def open_alerts(branch: Branch) -> list[AlertItem]:
     for alert in rows:
         alert.branch = branch
         alert.holding = [Acknowledgement(alert=alert, who=alert.held_by)] if alert.held_by else []  # type: ignore[attr-defined]
-    return items_of(rows)
+    return tuple(items_of(rows))
 
 
 def alert_item(alert_id: int) -> AlertItem | None:

@@ -33,7 +33,7 @@ class Banners:
 def alert_banners(context: Context, branch: object, job_name: str = "") -> Banners:
     """The alerts that fire on a branch, or of them those about one job, the most urgent first."""
     fires = isinstance(branch, Branch) and branch.pk in _top(context).firing
-    items = open_alerts(branch) if fires and isinstance(branch, Branch) else []
+    items = open_alerts(branch) if fires and isinstance(branch, Branch) else ()
     if job_name:
         items = [item for item in items if alert_job(job_name) in item.alert.jobs]
     loud = [item for item in items if not item.is_quiet]
