@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -84,7 +85,7 @@ def test_whatever_happens_the_banners_are_those_that_would_be_read_anew() -> Non
             forget_all()
             assert told == _shown(branch)
             seen.append(told)
-    changed = [before != after for before, after in zip(seen, seen[1:], strict=False)]
+    changed = [before != after for before, after in pairwise(seen)]
     assert changed == [True, True, False, True, True, True, True, True, True, True, True]
 
 
