@@ -63,7 +63,7 @@ def ask_for_address(user: User, typed: str) -> bool:
 
 @transaction.atomic
 def _write_link(user: User, address: str) -> None:
-    User.objects.select_for_update().get(pk=user.pk)
+    user = User.objects.select_for_update().get(pk=user.pk)
     lately = Mail.objects.filter(key__startswith=_KEY, created_at__gt=timezone.now() - _DAY)
     for asked, who in ((Q(key__startswith=f"{_KEY}{user.pk}-"), "You have"), (Q(address__iexact=address), "It has")):
         if lately.filter(asked).count() >= MOST_LINKS:

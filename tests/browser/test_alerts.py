@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
@@ -11,11 +12,13 @@ from axe_playwright_python.sync_playwright import Axe
 from django.contrib.auth.models import User
 from django.utils import timezone
 from playwright.sync_api import Page, expect
+from pytest_django import Settings
 from pytest_django.live_server_helper import LiveServer
 
 from hud.models import Alert, Branch, Commit, Mail, Notice
 from hud.services.acknowledge import acknowledge, add_note
 from hud.services.mail import write_mail
+from hud.services.own_address import ask_for_address
 from hud.services.subscriptions import follow, stop_token
 from tests.services.alert_world import AlertWorld, at_commit
 from tests.views.people import signed_in
@@ -111,9 +114,16 @@ def test_the_whole_path_with_the_keyboard_alone(visit: Open, page: Page, live_se
     expect(page.locator("#L1")).to_contain_text("test_x")
 
 
+def link_to_confirm() -> str:
+    """Return the path of the link that was mailed last."""
+    mail = Mail.objects.filter(key__startswith="own-address-").latest("pk")
+    return re.findall(r"/subscriptions/confirm/\S+", mail.text)[0]
+
+
 def test_following_from_the_job_page_and_stopping_from_the_mail(
-    visit: Open, page: Page, live_server: LiveServer, fired: Alert
+    visit: Open, page: Page, live_server: LiveServer, fired: Alert, settings: Settings
 ) -> None:
+    settings.SMTP_URL = "smtp://mail.company.com"
     sign_in(page, live_server)
     visit(f"/brindle/kestrel/job/{fired.job_id}?branch=main")
     page.get_by_role("link", name="Follow").click()
@@ -121,6 +131,11 @@ def test_following_from_the_job_page_and_stopping_from_the_mail(
     expect(page.locator("tr[data-subscription]")).to_contain_text("unit")
     page.get_by_label("Mails go to").fill("kim@company.com")
     page.get_by_role("button", name="Save").click()
+    expect(page.locator(".messages")).to_contain_text("A link goes to kim@company.com")
+    visit(link_to_confirm())
+    page.get_by_role("button", name="Confirm").click()
+    expect(page.locator("h1")).to_have_text("Confirmed")
+    visit("/subscriptions")
     expect(page.get_by_label("Mails go to")).to_have_value("kim@company.com")
     page.get_by_role("button", name="Pause unit").click()
     expect(page.locator("tr[data-subscription]")).to_contain_text("paused")
@@ -158,6 +173,7 @@ def addresses(alert: Alert) -> list[str]:
     mail = write_mail(key="k", kind=Mail.Kind.NEWS, address="kim@company.com", subject=long, text=long, user=kim)
     assert mail is not None
     mail.tries.create(number=1, error=long, ended_at=timezone.now())
+    ask_for_address(kim, f"{'y' * 60}@company.com")
     return [
         "/brindle/kestrel/main",
         f"/brindle/kestrel/job/{alert.job_id}",
@@ -170,13 +186,15 @@ def addresses(alert: Alert) -> list[str]:
         "/subscriptions",
         "/brindle/kestrel/-/follow/main",
         f"/subscriptions/stop/{stop_token(kim)}",
+        link_to_confirm(),
     ]
 
 
 @pytest.mark.parametrize(("scheme", "width"), [("light", 1280), ("dark", 1280), ("dark", 390)])
 def test_no_page_has_an_obstacle_or_scrolls_sideways(
-    visit: Open, page: Page, live_server: LiveServer, fired: Alert, scheme: str, width: int
+    visit: Open, page: Page, live_server: LiveServer, fired: Alert, settings: Settings, scheme: str, width: int
 ) -> None:
+    settings.SMTP_URL = "smtp://mail.company.com"
     sign_in(page, live_server, "admin")
     page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
     page.set_viewport_size({"width": width, "height": 844})
