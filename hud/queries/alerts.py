@@ -13,6 +13,7 @@ from django.utils import timezone
 
 from hud.core.alerts.rules import RuleSpec, spec_of
 from hud.core.text import storable
+from hud.core.wholenumber import whole_number
 from hud.models import (
     Acknowledgement,
     Alert,
@@ -96,8 +97,9 @@ def alerts_like(wanted: AlertFilter) -> tuple[list[AlertItem], int | None]:
     }
     rows = rows.filter(**{key: storable(value) for key, value in exact.items() if value})
     if wanted.rule:
-        is_number = wanted.rule.isascii() and wanted.rule.isdigit() and len(wanted.rule) < 18
-        rows = rows.filter(rule_id=int(wanted.rule)) if is_number else rows.filter(rule__name=storable(wanted.rule))
+        rule_id = whole_number(wanted.rule)
+        named = Q(rule__name=storable(wanted.rule)) if rule_id is None else Q(rule_id=rule_id)
+        rows = rows.filter(named)
     if wanted.text:
         text = storable(wanted.text)
         found_in = Q(title__icontains=text) | Q(line__icontains=text) | Q(all_jobs__icontains=text)
