@@ -12,6 +12,7 @@ BUNDLES = {
     "bundles/page.css": ("css/variables.css", "css/base.css"),
     "bundles/grid.css": ("css/grid.css", "css/card.css", "css/banners.css"),
     "bundles/grid.js": (
+        "js/nohxon.js",
         "vendor/htmx-2.0.11.min.js",
         "js/grid.js",
         "js/card.js",

@@ -138,7 +138,7 @@ WITH firing AS (
   SELECT id, rule_id, xmin, ctid FROM hud_alert
    WHERE branch_id = %(branch)s AND state = 'firing' AND merged_into_id IS NULL
 )
-SELECT md5(string_agg(concat_ws(' ', what, id, xmin, ctid), ',' ORDER BY what, id)) FROM (
+SELECT md5(string_agg(concat_ws(' ', what, id, xmin, ctid), ',' ORDER BY what, id)), bool_or(what = 'silence') FROM (
   SELECT 'alert' AS what, id, xmin, ctid FROM firing
   UNION ALL SELECT 'rule', id, xmin, ctid FROM hud_alertrule WHERE id IN (SELECT rule_id FROM firing)
   UNION ALL SELECT 'span', id, xmin, ctid FROM hud_alertspan WHERE alert_id IN (SELECT id FROM firing)
@@ -156,13 +156,13 @@ def open_alerts(branch: Branch) -> Sequence[AlertItem]:
     """Return what fires on a branch, the most urgent first: for its banners. One statement where nothing is new."""
     with connection.cursor() as cursor:
         cursor.execute(_STAMP, {"branch": branch.pk, "now": timezone.now()})
-        (stamp,) = cursor.fetchone()
-    return _open_alerts(branch, stamp)
+        stamp, may_be_silenced = cursor.fetchone()
+    return _open_alerts(branch, stamp, may_be_silenced)
 
 
-@remembered(most=64, key=lambda branch, stamp: (branch.pk, branch.version, stamp))
-def _open_alerts(branch: Branch, stamp: str) -> tuple[AlertItem, ...]:
-    """Three statements; two more if some are silenced."""
+@remembered(most=64, key=lambda branch, stamp, may_be_silenced: (branch.pk, branch.version, stamp))
+def _open_alerts(branch: Branch, stamp: str, may_be_silenced: bool) -> tuple[AlertItem, ...]:
+    """Two statements; three more if there are silences."""
     holding = Acknowledgement.objects.filter(alert=OuterRef("pk"), ended_at=None).order_by("-pk")
     rows = list(
         Alert.objects.filter(merged_into=None, branch=branch, state=Alert.State.FIRING)
@@ -173,7 +173,7 @@ def _open_alerts(branch: Branch, stamp: str) -> tuple[AlertItem, ...]:
     for alert in rows:
         alert.branch = branch
         alert.holding = [Acknowledgement(alert=alert, who=alert.held_by)] if alert.held_by else []  # type: ignore[attr-defined]
-    return tuple(items_of(rows))
+    return tuple(items_of(rows, silences=None if may_be_silenced else ()))
 
 
 def alert_item(alert_id: int) -> AlertItem | None:
@@ -182,10 +182,14 @@ def alert_item(alert_id: int) -> AlertItem | None:
     return items_of(rows)[0] if rows else None
 
 
-def items_of(rows: Sequence[Alert]) -> list[AlertItem]:
-    """Return alerts with what belongs to them. The number of statements grows with the branches only."""
+def items_of(rows: Sequence[Alert], silences: Sequence[Silence] | None = None) -> list[AlertItem]:
+    """Return alerts with what belongs to them. The number of statements grows with the branches only.
+
+    `silences`: those that hold now, where they are known.
+    """
     fires = any(a.state != Alert.State.RESOLVED for a in rows)
-    silences = active_silences() if fires else []
+    if silences is None:
+        silences = active_silences() if fires else ()
     if silences:
         prefetch_related_objects(list(rows), "spans", "broken_silences")
     suspects = _suspects(rows)
