@@ -174,6 +174,5 @@
     if (document.hidden) close(); else open();
   });
   addEventListener("pagehide", close);
-  addEventListener("pageshow", open);
-  open();
+  addEventListener("pageshow", open); // comes after the first load too, when the page has its looks
 })();
