@@ -444,6 +444,9 @@ LOG_STORE_URL = _env.text(
     shown_default="files in DATA_DIR",
 )
 LOG_STORE_ENDPOINT = _env.text("LOG_STORE_ENDPOINT", "", "address of an S3-compatible server that is not Amazon's")
+LOG_STORE_TIMEOUT_S = _env.seconds(
+    "LOG_STORE_TIMEOUT_S", 60, "longest wait for an answer of the S3-compatible store", least=1
+)
 
 
 def _log_storage(url: str) -> dict[str, object]:
@@ -452,6 +455,8 @@ def _log_storage(url: str) -> dict[str, object]:
             "BACKEND": "django.core.files.storage.FileSystemStorage",
             "OPTIONS": {"location": str(DATA_DIR / "files")},
         }
+    from botocore.config import Config  # large: only who keeps logs there pays for it
+
     parts = urlsplit(url)
     if parts.scheme != "s3" or not parts.netloc:
         raise ImproperlyConfigured(f"LOG_STORE_URL is {url!r}; write s3://bucket or s3://bucket/prefix.")
@@ -460,6 +465,7 @@ def _log_storage(url: str) -> dict[str, object]:
         "location": parts.path.strip("/"),
         "default_acl": None,
         "file_overwrite": True,
+        "client_config": Config(connect_timeout=LOG_STORE_TIMEOUT_S, read_timeout=LOG_STORE_TIMEOUT_S),
     }
     if LOG_STORE_ENDPOINT:
         options["endpoint_url"] = LOG_STORE_ENDPOINT

@@ -16,7 +16,7 @@ from django.utils import timezone
 import classifier
 from hud.clients.github import GitHubClient, LogGone, NotFound, RateLimited, RedirectRefused
 from hud.clients.github.errors import GitHubError
-from hud.clients.logstore import LogStore, StoredLog
+from hud.clients.logstore import STORE_FAILURES, LogStore, StoredLog, store_failure_words
 from hud.core.cell import State, state_of
 from hud.core.facts import Facts
 from hud.core.github import annotations_fact
@@ -32,6 +32,7 @@ logger = logging.getLogger(__name__)
 LEASE = timedelta(seconds=60)
 """How long a fetch owns its log without a sign of life; a killed worker's log is taken up again after it."""
 ATTEMPTS = 8
+STORE_WAIT = timedelta(minutes=5)
 
 
 def log_store() -> LogStore:
@@ -104,6 +105,8 @@ def _fetch_claimed(run_id: int, client: GitHubClient) -> None:
         _try_later(run, str(error), error.until - timezone.now(), counts=False)
     except GitHubError as error:
         _try_later(run, str(error), timedelta(seconds=min(10 * 4**run.log.attempts, 3600)))
+    except STORE_FAILURES as error:  # a full disk is no fault of this log: it waits until there is room again
+        _try_later(run, store_failure_words(error), STORE_WAIT, counts=False)
 
 
 def _fetch(run: Run, client: GitHubClient) -> None:

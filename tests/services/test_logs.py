@@ -1,19 +1,24 @@
 """Logs of failed runs: fetched once, kept, classified, and every dead end said."""
 
+import errno
 from collections.abc import Iterator
 from datetime import timedelta
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
+from botocore.exceptions import ReadTimeoutError
 from django.utils import timezone
 
 import classifier
 from hud.clients.github import GitHubClient, MemoryAnswers, MemoryLimits, Options, Retries
+from hud.clients.logstore import LogWriter, store_failure_words
 from hud.core.github import facts_of
 from hud.models import Cell, Failure, Log, Repository, Run, Streak
 from hud.services import logs
 from hud.services.ingest import Applied, apply_facts
 from hud.services.repositories import ensure_repository
+from hud.settings import _log_storage
 from tests.fakes.github import BlobHost, FakeGitHub, FakeRepository, Scripted
 from tests.services.payloads import FULL_NAME, commit, event, job, workflow_run
 
@@ -88,6 +93,34 @@ def test_a_killed_workers_log_is_taken_up_when_its_lease_ends(github: FakeGitHub
 def test_the_newest_red_is_fetched_before_a_back_fills_logs(github: FakeGitHub, client: GitHubClient) -> None:
     old, new = (_take(_red(501, "c1")).logs_wanted, _take(_red(502, "c2")).logs_wanted)
     assert [logs._claim_next(), logs._claim_next()] == [*new, *old]
+
+
+def test_a_log_for_which_the_disk_has_no_room_waits_and_says_so_however_often(
+    github: FakeGitHub, client: GitHubClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _kestrel(github).logs = {501: RED_LOG}
+    assert _take(_red()).logs_wanted
+    with monkeypatch.context() as full:
+        full.setattr(LogWriter, "close", Mock(side_effect=OSError(errno.ENOSPC, "No space left on device")))
+        for _ in range(logs.ATTEMPTS + 1):
+            logs.fetch_due_logs(client=client)
+            log = Log.objects.get()
+            assert (log.status, log.attempts) == ("pending", 0)
+            assert "could not be kept" in log.error and "No space left" in log.error
+            assert log.next_attempt_at > timezone.now() + timedelta(minutes=4)
+            Log.objects.update(next_attempt_at=timezone.now())
+    logs.fetch_due_logs(client=client)
+    assert (Log.objects.get().status, Log.objects.get().error) == ("stored", "")
+
+
+def test_a_store_that_does_not_answer_names_the_setting_of_its_limit() -> None:
+    words = store_failure_words(ReadTimeoutError(endpoint_url="http://store.test"))
+    assert "Read timeout" in words and "LOG_STORE_TIMEOUT_S" in words
+    assert "LOG_STORE_TIMEOUT_S" not in store_failure_words(OSError("no room"))
+    made = _log_storage("s3://logs/hud")["OPTIONS"]
+    assert isinstance(made, dict)
+    config = made["client_config"]
+    assert (config.connect_timeout, config.read_timeout) == (60, 60)
 
 
 def test_a_log_that_github_no_longer_has_is_said_to_be_gone(github: FakeGitHub, client: GitHubClient) -> None:

@@ -14,12 +14,14 @@ points at the frames, so a log is either there as a whole or not at all, and wri
 Lines are what lies between `\\n` bytes, numbered from 1; a last line without `\\n` counts. Nothing else ends a line.
 """
 
+from hud.clients.logstore.failures import STORE_FAILURES, store_failure_words
 from hud.clients.logstore.records import Cut, LogDamagedError, LogLine, LogNotFoundError, Segment, StoredLog
 from hud.clients.logstore.search import BadPatternError, SearchHit, SearchResult, compile_pattern
 from hud.clients.logstore.store import LogStore
 from hud.clients.logstore.writer import LogWriter
 
 __all__ = [
+    "STORE_FAILURES",
     "BadPatternError",
     "Cut",
     "LogDamagedError",
@@ -32,4 +34,5 @@ __all__ = [
     "Segment",
     "StoredLog",
     "compile_pattern",
+    "store_failure_words",
 ]
