@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import cast
 
-from django.db.models import Count, Min, Q
+from django.db.models import Case, Count, Min, Q, Value, When
 
 from classifier.verdict import Settings, Since
 from classifier.verdict import Verdict as Answer
@@ -137,13 +137,7 @@ def pull_page(repository: Repository, number: int, sha: str = "") -> PullPage | 
     """Return the page of a pull request, at the commit that begins with `sha` or at its head; None if nobody told of
     it. As many statements for one job as for a thousand."""
     row = PullRequest.objects.filter(repository=repository, number=number).first()
-    named = Q(pull_number=number) | Q(sha__in=row.head_shas if row else [])
-    commits = list(
-        Commit.objects.filter(named, repository=repository)
-        .annotate(runs_made=Count("runs"), first_run=Min("runs__created_at"), started=Min("runs__started_at"))
-        .defer("message", "cells", "files")
-        .order_by("pk")[:MOST_HEADS]
-    )
+    commits = _commits_of(repository, number, row, sha)
     if row is None and not commits:
         return None
     on_trunk = set(
@@ -163,6 +157,21 @@ def pull_page(repository: Repository, number: int, sha: str = "") -> PullPage | 
         state=state_of_commit(repository, known) if known else None,
         forced=tuple(ForceMerge.objects.filter(repository=repository, pull_number=number)),
     )
+
+
+def _commits_of(repository: Repository, number: int, row: PullRequest | None, sha: str) -> list[Commit]:
+    """Return its newest commits, oldest first. The head and what was asked for are always among them: a branch may go
+    back to an old commit, and links to old heads are kept."""
+    named = Q(pull_number=number) | Q(sha__in=row.head_shas if row else [])
+    asked = [head for head in row.head_shas if head.startswith(sha.lower())] if row and sha else []
+    first = Case(When(sha__in=[row.head_sha if row else "", *asked[:1]], then=Value(0)), default=Value(1))
+    newest = (
+        Commit.objects.filter(named, repository=repository)
+        .annotate(runs_made=Count("runs"), first_run=Min("runs__created_at"), started=Min("runs__started_at"))
+        .defer("message", "cells", "files")
+        .order_by(first, "-pk")[:MOST_HEADS]
+    )
+    return sorted(newest, key=lambda commit: commit.pk)
 
 
 def _heads(row: PullRequest | None, commits: Sequence[Commit], on_trunk: set[int]) -> tuple[Head, ...]:

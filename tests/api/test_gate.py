@@ -9,8 +9,9 @@ import pytest
 from django.test import Client
 
 from hud.models import AuditEntry, ForceMerge, Label
+from hud.queries.pull import MOST_HEADS
 from tests.factories import Trunk
-from tests.services.verdict_world import breaks, fails, green_trunk, judge_all, open_pull, passes
+from tests.services.verdict_world import breaks, fails, green_trunk, judge_all, open_pull, passes, push_over
 from tests.views.people import signed_in
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("now")]
@@ -72,6 +73,19 @@ def test_it_says_since_when_trunk_has_what_is_excused(client: Client, trunk: Tru
 def test_a_green_pull_request_may_merge(client: Client, trunk: Trunk) -> None:
     passes(open_pull(trunk), trunk)
     assert asked(client, GATE)["may_merge"] is True
+
+
+def test_a_head_that_was_pushed_over_more_than_a_hundred_times_opens_and_closes_the_gate(trunk: Trunk) -> None:
+    head = push_over(trunk, times=MOST_HEADS + 5)[-1]
+    passes(head, trunk)
+    kim = signed_in("on-call")
+    answer = asked(kim, GATE)
+    assert (answer["head_sha"], answer["may_merge"]) == (head.sha, True)
+    fails(head, trunk, job=1, line="error: no", category="build", tests=[])
+    judge_all()
+    answer = asked(kim, GATE)
+    assert (answer["may_merge"], [job["job"] for job in answer["blocking"]]) == (False, ["build"])
+    assert sent(kim, FORCE, {"reason": "The site is down."})["forced"][0]["head_sha"] == head.sha
 
 
 def test_what_is_not_known_is_said(client: Client, trunk: Trunk) -> None:

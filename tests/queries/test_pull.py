@@ -13,11 +13,11 @@ from classifier.verdict import Since
 from hud.core.jobrules import BLOCKING
 from hud.core.pullwords import sentence, since_words
 from hud.models import Commit, JobRule, Label, PullRequest, Verdict
-from hud.queries.pull import PullState, pull_page
+from hud.queries.pull import MOST_HEADS, PullState, pull_page
 from hud.queries.pulls import listed_pulls
 from hud.services.labels import set_label
 from tests.factories import NOON, Trunk, make_commit, make_run, sha_of
-from tests.services.verdict_world import breaks, fails, green_trunk, judge_all, open_pull, passes, refresh
+from tests.services.verdict_world import breaks, fails, green_trunk, judge_all, open_pull, passes, push_over, refresh
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("now")]
 
@@ -303,6 +303,36 @@ def test_force_pushed_heads_can_be_chosen(trunk: Trunk) -> None:
     assert older is not None
     assert older.state is not None
     assert older.state.sentence == "1 failure is yours."
+
+
+def test_of_more_heads_than_are_read_the_newest_are(trunk: Trunk) -> None:
+    heads = push_over(trunk, times=MOST_HEADS + 5)
+    fails(heads[-1], trunk)
+    state = state_of(trunk)
+    assert (state.sha, state.sentence, state.may_merge) == (heads[-1].sha, "1 failure is yours.", False)
+    page = pull_page(trunk.repository, 7)
+    assert page is not None
+    assert (page.heads[0].sha, page.heads[0].is_current) == (heads[-1].sha, True)
+    assert {head.sha for head in page.heads if head.is_known} == {head.sha for head in heads[-MOST_HEADS:]}
+    assert {head.sha for head in page.heads} == {head.sha for head in heads}
+
+
+def test_a_head_that_was_pushed_back_to_an_old_commit_is_judged(trunk: Trunk) -> None:
+    oldest, *_ = push_over(trunk, times=MOST_HEADS + 5)
+    PullRequest.objects.update(head_sha=oldest.sha)
+    passes(oldest, trunk)
+    state = state_of(trunk)
+    assert (state.sha, state.may_merge) == (oldest.sha, True)
+
+
+def test_an_old_head_that_is_asked_for_is_shown_however_many_came_after_it(trunk: Trunk) -> None:
+    oldest, *_ = push_over(trunk, times=MOST_HEADS + 5)
+    fails(oldest, trunk)
+    judge_all()
+    page = pull_page(trunk.repository, 7, oldest.sha)
+    assert page is not None
+    assert page.state is not None
+    assert (page.state.sha, page.state.sentence) == (oldest.sha, "1 failure is yours.")
 
 
 def test_a_number_that_only_commits_name_is_known_by_them(trunk: Trunk) -> None:

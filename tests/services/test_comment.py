@@ -15,10 +15,11 @@ from pytest_django import Settings
 from hud.clients.github import GitHubClient, MemoryAnswers, MemoryLimits, Options, Retries
 from hud.core.pullreport import MARKER, code
 from hud.models import AuditEntry, PostedReport, PullRequest
+from hud.queries.pull import MOST_HEADS
 from hud.services.comment import due_reports, set_reporting, write_report
 from tests.factories import NOON, Trunk
 from tests.fakes.github import FakeGitHub, FakeRepository, Scripted
-from tests.services.verdict_world import breaks, fails, green_trunk, judge_all, open_pull, passes
+from tests.services.verdict_world import breaks, fails, green_trunk, judge_all, open_pull, passes, push_over
 
 pytestmark = pytest.mark.django_db
 
@@ -75,6 +76,13 @@ def test_one_comment_is_written_and_edited_only_when_it_differs(scene: Scene) ->
     assert scene.write() == ["PATCH /issues/comments/9000"]
     assert len(scene.comments) == 1
     assert "Nothing failed: 1 job passed." in scene.comments[0]
+
+
+def test_it_is_written_for_the_current_of_very_many_heads(scene: Scene) -> None:
+    scene.switch()
+    fails(push_over(scene.trunk, times=MOST_HEADS + 5)[-1], scene.trunk)
+    assert scene.write()[-1] == "POST /issues/7/comments"
+    assert "1 failure is yours." in scene.comments[0]
 
 
 def test_our_comment_is_found_by_marker_and_author(scene: Scene) -> None:

@@ -42,6 +42,15 @@ def open_pull(
     return commit
 
 
+def push_over(trunk: Trunk, times: int, number: int = 7) -> list[Commit]:
+    """Open a pull request and push over its head so often; return its heads, oldest first."""
+    heads = [open_pull(trunk, number)]
+    heads += [make_commit(trunk.repository, 8000 + n, author="dora", pull_number=None) for n in range(times)]
+    shas = [head.sha for head in heads]
+    PullRequest.objects.filter(number=number).update(head_sha=shas[-1], head_shas=sorted(shas))
+    return heads
+
+
 def fails(commit: Commit, trunk: Trunk, job: int = 0, line: str = LINE, **fields: Any) -> Run:
     """The job failed on the commit; its cell and all that follows is brought up to date, as ingest does."""
     failure = {key: fields.pop(key) for key in ("category", "tests", "generic", "rule") if key in fields}

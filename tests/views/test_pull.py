@@ -8,8 +8,9 @@ import pytest
 from django.test import Client
 
 from hud.models import ForceMerge, PullRequest
+from hud.queries.pull import MOST_HEADS
 from tests.factories import Trunk
-from tests.services.verdict_world import breaks, fails, green_trunk, judge_all, open_pull, passes
+from tests.services.verdict_world import breaks, fails, green_trunk, judge_all, open_pull, passes, push_over
 from tests.views.people import signed_in
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("now")]
@@ -53,6 +54,16 @@ def test_headline_and_reason_name_the_same_commit_of_trunk(client: Client, trunk
     assert f"1 failure was broken on trunk since {first[:7]}." in page
     assert f"trunk has had it since {first[:10]}." in page
     assert f"1 failure was broken on trunk since {first[:7]}." in text_of(client, "/brindle/kestrel/-/pulls")
+
+
+def test_of_very_many_heads_the_current_one_is_shown(client: Client, trunk: Trunk) -> None:
+    head = push_over(trunk, times=MOST_HEADS + 5)[-1]
+    fails(head, trunk)
+    judge_all()
+    page = text_of(client)
+    assert "1 failure is yours." in page
+    assert f'href="/brindle/kestrel/-/why/{head.sha}/0"' in page
+    assert "Nothing has come in" not in page
 
 
 def test_everything_that_others_wrote_is_escaped(client: Client, trunk: Trunk) -> None:
