@@ -108,6 +108,32 @@ def job(
     }
 
 
+def check_run(
+    check_id: int,
+    name: str,
+    check_name: str,
+    *,
+    conclusion: str | None = "success",
+    status: str = "completed",
+    app: str = "CircleCI Checks",
+    slug: str = "circleci-checks",
+    minute: int = 12,
+) -> dict[str, Any]:
+    """A check run that another app than GitHub Actions wrote on the commit `name`."""
+    return {
+        "id": check_id,
+        "name": check_name,
+        "head_sha": sha(name),
+        "status": status,
+        "conclusion": conclusion,
+        "started_at": at(minute),
+        "completed_at": at(minute + 5) if status == "completed" else None,
+        "html_url": f"https://github.com/{FULL_NAME}/runs/{check_id}",
+        "details_url": f"https://ci.example.invalid/workflow/{check_id}",
+        "app": {"slug": slug, "name": app},
+    }
+
+
 def event(kind: str, item: dict[str, Any]) -> tuple[str, dict[str, Any]]:
     """Wrap an element as the webhook of its kind."""
     if kind == "push":

@@ -11,7 +11,7 @@ from hud.core.github import facts_of
 from hud.models import Repository
 from hud.services.ingest import apply_facts
 from hud.services.repositories import ensure_repository
-from tests.services.payloads import FULL_NAME, REPOSITORY, commit, event, job, push, sha, workflow_run
+from tests.services.payloads import FULL_NAME, REPOSITORY, check_run, commit, event, job, push, sha, workflow_run
 from tests.services.snapshot import snapshot
 
 pytestmark = pytest.mark.django_db
@@ -34,7 +34,8 @@ def _pull(number: int, head: str, minute: int, before: str = "") -> Event:
 
 
 def _history() -> list[Event]:
-    """Four commits, a merge among them; two workflows of one name; reruns, restarts, a broken file, all states."""
+    """Four commits, a merge among them; two workflows of one name; reruns, restarts, a broken file, another
+    app's checks, all states."""
     told = [
         event("push", push("c1", "c2", minute=1)),
         event("push", push("c2", "c3", minute=2)),
@@ -49,6 +50,8 @@ def _history() -> list[Event]:
         event("workflow_run", workflow_run(950, "c4", conclusion="startup_failure", workflow="Broken", workflow_id=43))
     )
     told.append(event("workflow_run", workflow_run(949, "c3", workflow="Broken", workflow_id=43)))
+    told.append(event("check_run", check_run(970, "c4", "deploy", conclusion="failure")))
+    told.append(event("check_run", check_run(970, "c4", "deploy", conclusion=None, status="in_progress")))
     return told
 
 
@@ -117,8 +120,8 @@ _SLOW_IS_FINE = settings(
 def test_the_history_holds_what_it_is_meant_to_prove() -> None:
     state = _state_after(HISTORY)
     assert state["branches"]["main"]["rows"] == [sha(n) for n in ("c4", "c3", "c2", "c1")]
-    assert {job for _, job, _ in state["jobs"]} == {"unit", "lint", "flaky", "Broken"}
-    assert [s[5] for s in state["branches"]["main"]["streaks"]] == [1, 1, 2]
+    assert {job for _, job, _ in state["jobs"]} == {"unit", "lint", "flaky", "Broken", "deploy"}
+    assert [s[5] for s in state["branches"]["main"]["streaks"]] == [1, 1, 2, 1]
 
 
 @_SLOW_IS_FINE

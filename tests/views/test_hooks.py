@@ -15,7 +15,7 @@ from hud.models import Cell, Commit, InboxItem, Run
 from hud.services import inbox
 from hud.services.repositories import ensure_repository, find_repository
 from tests.fakes.cases import deliver, field_case, play_case, sign, work_on_inbox
-from tests.services.payloads import FULL_NAME, REPOSITORY, body, commit, event, job, sha
+from tests.services.payloads import FULL_NAME, REPOSITORY, body, check_run, commit, event, job, sha
 
 pytestmark = pytest.mark.django_db
 
@@ -89,6 +89,26 @@ def test_a_body_past_the_limit_is_413_and_names_the_setting(client: Client) -> N
     answer = deliver(client, "workflow_job", b" " * 1001)
     assert answer.status_code == 413
     assert "WEBHOOK_MAX_BYTES" in answer.json()["error"]
+
+
+@pytest.mark.parametrize(
+    ("app", "slug"), [("CircleCI Checks", "circleci-checks"), ("Jenkins", "jenkins"), ("", "buildkite")]
+)
+@pytest.mark.parametrize("conclusion", ["failure", "success"])
+def test_a_check_run_of_another_app_is_a_job_of_its_own(client: Client, app: str, slug: str, conclusion: str) -> None:
+    ensure_repository(full_name=FULL_NAME, branch="main", github_id=77)
+    for status, said in (("in_progress", None), ("completed", conclusion)):
+        check = check_run(971, "c2", "deploy", status=status, conclusion=said, app=app, slug=slug)
+        raw = body(event("check_run", check)[1])
+        assert deliver(client, "check_run", raw, delivery=f"d-{status}").status_code == 202
+    work_on_inbox()
+    run = Run.objects.select_related("job__workflow", "commit").get()
+    assert (run.external_id, run.commit.sha, run.workflow_run_id) == (971, sha("c2"), None)
+    assert (run.name, run.job.name, run.job.workflow.name) == ("deploy", "deploy", app or slug)
+    assert (run.status, run.conclusion) == ("completed", conclusion)
+    assert run.html_url == "https://github.com/brindle/kestrel/runs/971"
+    cell = Cell.objects.get()
+    assert (cell.state, cell.job, cell.run, cell.commit) == (conclusion, run.job, run, run.commit)
 
 
 def test_ping_and_events_without_use_are_answered_and_do_nothing(client: Client) -> None:
