@@ -1,7 +1,8 @@
 """What is red, but not for long enough to be an alert.
 
 It is found when it is asked for, from the same words as alerts are: a stored row for each red cell would cost ingest
-more than all alerts do, and could disagree with them. Statements for a branch: seven, however many jobs it has.
+more than all alerts do, and could disagree with them. Statements for a branch: at most eight, however many jobs it has;
+ten where a test of theirs healed.
 """
 
 from __future__ import annotations
@@ -13,15 +14,17 @@ from urllib.parse import urlencode
 
 from django.urls import reverse
 
+from classifier.verdict import Failure as Cause
 from hud.core.alerts.rules import BROKEN_STREAK, MASS_FAILURE, RuleSpec, spec_of
 from hud.core.alerts.spans import Span, Word, find_spans
 from hud.core.alerts.words import commits, reason_of, title_of
 from hud.core.lasting import still_runs, telling_rows
 from hud.core.text import storable
 from hud.core.wholenumber import whole_number
-from hud.models import AlertRule, Branch, BranchCommit, Failure, Streak
+from hud.models import AlertRule, Branch, BranchCommit, Run, Streak
 from hud.queries.alert_rows import CountedJob, JobTable, TrunkRow, WordTable, mass_states
 from hud.queries.alerts import AlertFilter
+from hud.queries.primaries import line_of, primary_causes
 
 LOOK_BACK_ROWS = 500
 """Newest rows in which the red commits of a job are looked for."""
@@ -172,19 +175,23 @@ class _Look:
         )
 
     def with_causes(self, found: Sequence[PendingAlert]) -> list[PendingAlert]:
-        """Put the failure line of the first bad cell in, where it is known. One statement."""
+        """Put the failure line of the first bad cell in, where it is known. Three statements; five where a test
+        of these cells healed."""
         commit_ids = {self._commit_ids[pending.first_bad] for pending in found}
         job_ids = {job_id for pending in found for job_id in pending.job_ids}
-        failures = Failure.objects.filter(rank=0, run__commit_id__in=commit_ids, run__job_id__in=job_ids)
-        fields = ("run__commit_id", "run__job_id", "signature", "line")
-        known = {row[:2]: row[2:] for row in failures.order_by("-run_id").values_list(*fields)}
+        of_cells = Run.objects.filter(commit_id__in=commit_ids, job_id__in=job_ids, failures__rank=0)
+        runs = list(of_cells.order_by("-pk").values_list("pk", "commit_id", "job_id"))
+        causes = primary_causes({run_id for run_id, _, _ in runs})
+        known = {(commit_id, job_id): causes[run_id] for run_id, commit_id, job_id in runs if run_id in causes}
         return [self._with_cause(pending, known) for pending in found]
 
-    def _with_cause(self, pending: PendingAlert, known: Mapping[tuple[int, int], tuple[str, str]]) -> PendingAlert:
+    def _with_cause(self, pending: PendingAlert, known: Mapping[tuple[int, int], Cause]) -> PendingAlert:
         commit_id = self._commit_ids[pending.first_bad]
         causes = (known[(commit_id, job_id)] for job_id in pending.job_ids if (commit_id, job_id) in known)
-        signature, line = next(causes, ("", ""))
-        return replace(pending, signature=signature, line=line)
+        cause = next(causes, None)
+        if cause is None:
+            return pending
+        return replace(pending, signature=cause.signature or cause.computed_signature, line=line_of(cause))
 
 
 def last_red(words: Sequence[tuple[int, Word]], spec: RuleSpec) -> Span | None:

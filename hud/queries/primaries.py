@@ -26,3 +26,11 @@ def primary_causes(run_ids: Collection[int]) -> dict[int, Cause]:
     if with_healed:
         found |= {run_id: causes[0] for run_id, causes in without_healed(causes_of(with_healed)).items() if causes}
     return found
+
+
+def line_of(cause: Cause) -> str:
+    """Return the line that tells the cause: the log's, or, where that one is about a test that passed when it was tried
+    again, the names of the others."""
+    if cause.signature or any(text in cause.line for text in cause.captures):
+        return cause.line
+    return ", ".join(cause.captures)

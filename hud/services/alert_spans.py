@@ -12,13 +12,14 @@ from datetime import datetime
 from django.db.models import Exists, OuterRef, Q
 from django.utils import timezone
 
+from classifier.verdict import Failure as Cause
 from classifier.verdict.trunk import TrunkCell, cause_changes
 from hud.core.alerts.rules import BROKEN_STREAK, MASS_FAILURE, RuleSpec, spec_of
 from hud.core.alerts.spans import Span, Word, find_spans
 from hud.core.cell import FAILING, State
 from hud.core.cellcode import ABSENT, FAILING_CHARS
 from hud.core.text import storable
-from hud.models import AlertRule, AlertSpan, Branch, BranchCommit, Cell, Failure
+from hud.models import AlertRule, AlertSpan, Branch, BranchCommit, Cell
 from hud.queries.alert_rows import (
     CountedJob,
     JobTable,
@@ -29,6 +30,7 @@ from hud.queries.alert_rows import (
     mass_states,
     mass_word_of,
 )
+from hud.queries.primaries import line_of, primary_causes
 
 ALL_JOBS = "*"
 """The job of a mass failure's spans."""
@@ -198,7 +200,7 @@ class Scan:
         return {row.first_bad: row for row in rows.filter(Q(last_bad__gte=low))}
 
     def _cause_of(self, span: Span, rows: Mapping[int, TrunkRow], spec: RuleSpec, job: CountedJob) -> _Cause:
-        """Read the causes of the red cells, in the order of the branch."""
+        """Read the causes of the red cells, in the order of the branch; they are the ones that streaks have."""
         wanted = {rows[p].commit_id: p for p in (*span.failing, *([span.resolved_at] if span.resolved_at else []))}
         cells = list(
             Cell.objects.filter(commit_id__in=wanted, job_id__in=job.job_ids)
@@ -206,16 +208,16 @@ class Scan:
             .values_list("commit_id", "state", "verdict", "run_id", "run__external_id", "run__completed_at")
         )
         red = [c for c in cells if c[1] in FAILING and (not c[2] or c[2] in spec.counts)]
-        failures = {f.run_id: f for f in Failure.objects.filter(run_id__in=[c[3] for c in red], rank=0)}
-        facts: dict[int, list[tuple[TrunkCell, Failure | None, int | None]]] = defaultdict(list)
+        causes = primary_causes({c[3] for c in red if c[3]})
+        facts: dict[int, list[tuple[TrunkCell, Cause | None, int | None]]] = defaultdict(list)
         cause = _Cause()
         for commit_id, state, _, run_id, external_id, completed_at in cells:
             if completed_at:
                 position = wanted[commit_id]
                 cause.times[position] = max(completed_at, cause.times.get(position, completed_at))
             if any(c[0] == commit_id and c[3] == run_id for c in red):
-                failure = failures.get(run_id or 0)
-                facts[wanted[commit_id]].append((_trunk_cell(state, failure, job.key), failure, external_id))
+                primary = causes.get(run_id or 0)
+                facts[wanted[commit_id]].append((_trunk_cell(state, primary, job.key), primary, external_id))
         return _read_causes(cause, [(p, facts[p]) for p in span.failing if p in facts])
 
     # ── All jobs together ────────────────────────────────────────────────────────────────────────────────────────────
@@ -359,20 +361,20 @@ def _paired(spans: list[Span], old: dict[int, AlertSpan]) -> list[tuple[Span, Al
     return sorted(paired, key=lambda pair: (pair[1] is None, pair[0].first_bad))
 
 
-def _trunk_cell(state: str, failure: Failure | None, job: str) -> TrunkCell:
+def _trunk_cell(state: str, cause: Cause | None, job: str) -> TrunkCell:
     return TrunkCell(
         state=state,
         flaky=False,
-        category=failure.category if failure else None,
-        signature=failure.signature if failure else None,
-        generic=failure.generic if failure else False,
+        category=cause.category if cause else None,
+        signature=(cause.signature or cause.computed_signature) if cause else None,
+        generic=cause.generic if cause else False,
         job=job,
     )
 
 
-def _read_causes(cause: _Cause, cells: list[tuple[int, list[tuple[TrunkCell, Failure | None, int | None]]]]) -> _Cause:
+def _read_causes(cause: _Cause, cells: list[tuple[int, list[tuple[TrunkCell, Cause | None, int | None]]]]) -> _Cause:
     """Find the first and the newest signature, and where they changed. Of several shards the known cause speaks."""
-    chosen: list[tuple[int, TrunkCell, Failure | None, int | None]] = []
+    chosen: list[tuple[int, TrunkCell, Cause | None, int | None]] = []
     now = ""
     for position, shards in cells:
         telling = [s for s in shards if s[0].signature and not s[0].generic]
@@ -386,6 +388,6 @@ def _read_causes(cause: _Cause, cells: list[tuple[int, list[tuple[TrunkCell, Fai
         cause.signature = chosen[0][1].signature or ""
     if known:
         start = chosen[changed[-1]] if changed else known[0]
-        _, cell, failure, run = start
-        cause.cause, cause.line, cause.line_run = cell.signature or "", failure.line if failure else "", run
+        _, cell, primary, run = start
+        cause.cause, cause.line, cause.line_run = cell.signature or "", line_of(primary) if primary else "", run
     return cause
