@@ -22,6 +22,7 @@ from hud.core.facts import (
     RepositoryFact,
     WorkflowRunFact,
 )
+from hud.core.pullreport import CHECK_MARKER
 from hud.core.text import storable
 from hud.core.wholenumber import whole_number
 
@@ -388,6 +389,8 @@ def _check_run(payload: Payload) -> Facts:
         output = item.get("output")
         announced = isinstance(output, Mapping) and _count(output.get("annotations_count"), 0)
         return Facts(want_annotations=[job_id] if announced and item.get("status") == "completed" else [])
+    if item.get("external_id") == CHECK_MARKER:
+        return Facts()
     job = JobRunFact(
         job_id=job_id,
         run_id=None,

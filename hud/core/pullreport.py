@@ -17,6 +17,8 @@ from hud.core.terminal import safe_text
 
 MARKER = "<!-- hud:pull-report -->"
 CHECK_NAME = "HUD"
+CHECK_MARKER = "hud:pull-report"
+"""GitHub sends it back with the check run: what HUD says of a pull request must not count as one of its jobs."""
 MOST_LISTED = 20
 MOST_TEXT = 60_000
 """GitHub takes 65,535 characters."""
@@ -79,6 +81,7 @@ def check_run_of(report: Report, address_of: Callable[[str], str]) -> dict[str, 
     """Return the check run's fields, with the gate's answer as JSON in its text."""
     fields: dict[str, Any] = {
         "name": CHECK_NAME,
+        "external_id": CHECK_MARKER,
         "head_sha": report.sha,
         "details_url": address_of(f"pull/{report.number}"),
         "status": "completed" if report.is_done else "in_progress",

@@ -13,7 +13,7 @@ from django.contrib.auth.models import User
 from pytest_django import Settings
 
 from hud.clients.github import GitHubClient, MemoryAnswers, MemoryLimits, Options, Retries
-from hud.core.pullreport import MARKER, code
+from hud.core.pullreport import CHECK_MARKER, MARKER, code
 from hud.models import AuditEntry, PostedReport, PullRequest
 from hud.queries.pull import MOST_HEADS
 from hud.services.comment import due_reports, set_reporting, write_report
@@ -116,6 +116,7 @@ def test_the_check_run_holds_the_gates_answer_and_moves_with_the_head(scene: Sce
     assert scene.write() == ["POST /check-runs"]
     made = scene.remote.check_runs[0]
     assert (made["head_sha"], made["status"], made["conclusion"]) == (commit.sha, "completed", "success")
+    assert made["external_id"] == CHECK_MARKER
     fails(commit, scene.trunk, job=1, line="error: `no` ```", category="build", tests=[])
     assert scene.write() == ["PATCH /check-runs/700"]
     assert made["conclusion"] == "failure"

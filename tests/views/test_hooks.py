@@ -11,6 +11,7 @@ from django.core.cache import cache
 from django.test import Client, override_settings
 from django.utils import timezone
 
+from hud.core.pullreport import CHECK_MARKER
 from hud.models import Cell, Commit, InboxItem, Run
 from hud.services import inbox
 from hud.services.repositories import ensure_repository, find_repository
@@ -109,6 +110,16 @@ def test_a_check_run_of_another_app_is_a_job_of_its_own(client: Client, app: str
     assert run.html_url == "https://github.com/brindle/kestrel/runs/971"
     cell = Cell.objects.get()
     assert (cell.state, cell.job, cell.run, cell.commit) == (conclusion, run.job, run, run.commit)
+
+
+def test_huds_own_check_run_is_no_job_of_the_pull_request_it_speaks_of(client: Client) -> None:
+    ensure_repository(full_name=FULL_NAME, branch="main", github_id=77)
+    own = check_run(972, "c2", "HUD", conclusion="failure", app="Our HUD", slug="our-hud")
+    raw = body(event("check_run", {**own, "external_id": CHECK_MARKER})[1])
+    assert deliver(client, "check_run", raw).status_code == 202
+    work_on_inbox()
+    assert InboxItem.objects.get().state == InboxItem.State.DONE
+    assert not Run.objects.exists()
 
 
 def test_ping_and_events_without_use_are_answered_and_do_nothing(client: Client) -> None:
