@@ -52,12 +52,14 @@ class JudgeRequest(models.Model):
     """Evidence changed in this cell: verdicts that it touches are decided again. Kept until that is committed.
 
     `own_only`: what changed (a label, a test report) concerns the cell's own commit and no neighbour's verdict.
+    `with_trunk`: the cell's verdict on trunk is decided again too; ingest has done that itself for what it brought in.
     """
 
     repository = models.ForeignKey(Repository, on_delete=models.CASCADE, related_name="+")
     commit = models.ForeignKey(Commit, on_delete=models.CASCADE, related_name="+")
     job = models.ForeignKey(Job, on_delete=models.CASCADE, related_name="+")
     own_only = models.BooleanField(default=False)
+    with_trunk = models.BooleanField(default=False)
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["commit", "job"], name="judge_request_unique")]

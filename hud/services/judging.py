@@ -45,7 +45,7 @@ def _judge_requests(repository: Repository) -> None:
     requests = list(JudgeRequest.objects.filter(repository=repository).order_by("id")[:_CHUNK])
     touched = commits_touched_by(repository, {(r.commit_id, r.job_id) for r in requests if not r.own_only})
     own = {(r.commit_id, r.job_id) for r in requests if r.own_only}
-    judge_trunk(repository, own)
+    judge_trunk(repository, {(r.commit_id, r.job_id) for r in requests if r.with_trunk})
     judge(repository, {*touched, *has_own_verdicts({commit_id for commit_id, _ in own})})
     JudgeRequest.objects.filter(pk__in=[request.pk for request in requests]).delete()
 

@@ -67,8 +67,8 @@ def ask(repository: Repository, cells: Iterable[tuple[int, int]]) -> None:
     if not pairs:
         return
     sql = (
-        "INSERT INTO hud_judgerequest (repository_id, commit_id, job_id, own_only)"
-        " SELECT %(repository)s, cell.commit_id, cell.job_id, false"
+        "INSERT INTO hud_judgerequest (repository_id, commit_id, job_id, own_only, with_trunk)"
+        " SELECT %(repository)s, cell.commit_id, cell.job_id, false, false"
         " FROM unnest(%(commits)s::bigint[], %(jobs)s::bigint[]) AS told (commit_id, job_id)"
         " JOIN hud_cell AS cell ON cell.commit_id = told.commit_id AND cell.job_id = told.job_id"
         " WHERE cell.state IN ('success', 'failure', 'timed_out', 'cancelled')"
@@ -87,6 +87,7 @@ def ask(repository: Repository, cells: Iterable[tuple[int, int]]) -> None:
 # One that somebody works on already gets another id, so that it outlives that work.
 _ASKED_ALREADY = (
     " ON CONFLICT (commit_id, job_id) DO UPDATE SET own_only = hud_judgerequest.own_only AND excluded.own_only,"
+    " with_trunk = hud_judgerequest.with_trunk OR excluded.with_trunk,"
     " id = nextval(pg_get_serial_sequence('hud_judgerequest', 'id'))"
 )
 
@@ -123,12 +124,12 @@ def ask_all(repository: Repository) -> int:
 def _request(repository: Repository, pairs: Collection[tuple[int, int]], *, own_only: bool) -> int:
     cells = sorted(pairs)
     sql = (
-        "INSERT INTO hud_judgerequest (repository_id, commit_id, job_id, own_only)"
-        " SELECT %s, commit_id, job_id, %s FROM unnest(%s::bigint[], %s::bigint[]) AS told (commit_id, job_id)"
+        "INSERT INTO hud_judgerequest (repository_id, commit_id, job_id, own_only, with_trunk)"
+        " SELECT %s, commit_id, job_id, %s, %s FROM unnest(%s::bigint[], %s::bigint[]) AS told (commit_id, job_id)"
     )
     with connection.cursor() as cursor:
         columns = [[c for c, _ in cells], [j for _, j in cells]]
-        cursor.execute(sql + _ASKED_ALREADY, [repository.pk, own_only, *columns])
+        cursor.execute(sql + _ASKED_ALREADY, [repository.pk, own_only, own_only, *columns])
     return len(cells)
 
 

@@ -8,10 +8,11 @@ from pytest_django import DjangoAssertNumQueries
 
 from hud.core.alerts.rules import RuleSpec
 from hud.core.junit import read_junit
-from hud.models import AlertEvent, AlertSpan, Branch, Failure, Streak
+from hud.models import AlertEvent, AlertSpan, Branch, Failure, Reporting, Run, Streak
 from hud.queries import alert_dry_run
 from hud.queries.alert_pending import pending_alerts
 from hud.services.alert_rules import rules_of
+from hud.services.judging import judge_due
 from hud.services.junit import ingest_reports
 from hud.services.logs import store_log
 from tests.services.alert_world import AlertWorld, after, alerts, at_commit
@@ -24,11 +25,19 @@ RED = "FAILED tests/test_io.py::test_seek - AssertionError: 1 != 2"
 def red(world: AlertWorld, number: int, healed: str, *, name: str = "unit") -> None:
     """A red cell: `healed` failed first and passed when it was tried again, test_seek failed to the end."""
     run = world.repository.runs.get(external_id=world.cell(number, name, "F"))
+    report(run, healed)
+    log(run, healed)
+
+
+def report(run: Run, healed: str) -> None:
     cases = (
         f"<testcase classname='tests.test_{healed}' name='test_{healed}'><flakyFailure message='late'/></testcase>"
         "<testcase classname='tests.test_io' name='test_seek'><failure message='1 != 2'/></testcase>"
     )
     ingest_reports(run=run, reports=[read_junit([f"<testsuite>{cases}</testsuite>".encode()])])
+
+
+def log(run: Run, healed: str) -> None:
     first = f"FAILED tests/test_{healed}.py::test_{healed} - TimeoutError: late"
     store_log(run=run, chunks=[f"{first}\n{RED}\n".encode()])
 
@@ -72,3 +81,21 @@ def test_what_is_pending_tells_the_test_that_still_fails(django_assert_num_queri
             found = pending_alerts([branch], rules)
         assert [p.line for p in found] == ["tests/test_io.py::test_seek"] * number
     assert {p.signature for p in found} == {signature(world)}
+
+
+def test_a_report_that_comes_after_the_log_corrects_trunk_also_where_pull_requests_are_written_to() -> None:
+    """There the same change asks for other commits' verdicts too."""
+    world = AlertWorld(commits=6)
+    Reporting.objects.create(repository=world.repository, comment=True)
+    world.cell(1, "unit", "S")
+    runs = [world.repository.runs.get(external_id=world.cell(number, "unit", "F")) for number in (2, 3)]
+    for run, healed in zip(runs, ("wind", "rain"), strict=True):
+        log(run, healed)
+    while judge_due():
+        pass
+    assert len(Streak.objects.get().changes) == 1
+    for run, healed in zip(runs, ("wind", "rain"), strict=True):
+        report(run, healed)
+    while judge_due():
+        pass
+    assert Streak.objects.get().changes == []
