@@ -77,6 +77,11 @@ class Failure:
         return signature_of(self.rule, self.captures)
 
     @property
+    def told_signature(self) -> str:
+        """The stored signature, the computed one where none is stored."""
+        return self.signature or self.computed_signature
+
+    @property
     def is_infra(self) -> bool:
         return self.category.startswith("infra_")
 

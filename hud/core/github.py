@@ -24,7 +24,7 @@ from hud.core.facts import (
 )
 from hud.core.pullreport import CHECK_MARKER
 from hud.core.text import storable
-from hud.core.wholenumber import whole_number
+from hud.core.wholenumber import MOST_STORED, whole_number
 
 NULL_SHA = re.compile(r"^0+$")
 _FULL_NAME = re.compile(r"^[^/\s\x00-\x1f]{1,100}/[^/\s\x00-\x1f]{1,200}$")
@@ -65,7 +65,7 @@ def _id(payload: Payload, name: str, *, required: bool = True) -> int | None:
     value = payload.get(name)
     if isinstance(value, str):
         value = value if (number := whole_number(value)) is None else number
-    if isinstance(value, int) and not isinstance(value, bool) and 0 < value < 2**63:
+    if isinstance(value, int) and not isinstance(value, bool) and 0 < value <= MOST_STORED:
         return value
     if required:
         raise BadPayload(f"{name!r} must be a positive whole number, not {value!r:.60}")

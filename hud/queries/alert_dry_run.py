@@ -191,7 +191,7 @@ class History:
         for cell, run_id in runs:
             cause = causes.get(run_id or 0)
             if cause is not None and not cause.generic:
-                found.setdefault(cell, cause.signature or cause.computed_signature)
+                found.setdefault(cell, cause.told_signature)
         return found
 
     def _mass(self, spec: RuleSpec, jobs: Mapping[str, CountedJob]) -> list[tuple[AlertSpan, int]]:

@@ -191,7 +191,7 @@ class _Look:
         cause = next(causes, None)
         if cause is None:
             return pending
-        return replace(pending, signature=cause.signature or cause.computed_signature, line=line_of(cause))
+        return replace(pending, signature=cause.told_signature, line=line_of(cause))
 
 
 def last_red(words: Sequence[tuple[int, Word]], spec: RuleSpec) -> Span | None:

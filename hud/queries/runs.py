@@ -10,6 +10,7 @@ from django.db.models import F, Q, QuerySet, Value
 from django.db.models.functions import Concat
 
 from hud.core.text import storable
+from hud.core.wholenumber import MOST_STORED
 from hud.models import Commit, Repository, Run
 from hud.queries.commit import SHORTEST_PREFIX, commits_like
 
@@ -36,7 +37,7 @@ def run_named(repository: Repository, *, run: int | None = None, commit: str = "
         return found or Unclear(
             f"{repository.full_name} has no run {run} here; a run's id is GitHub's job id."
             " If it has just begun, HUD has not heard of it yet.",
-            may_come=0 < run < 2**63,
+            may_come=0 < run <= MOST_STORED,
         )
     if not commit or not job:
         return Unclear("Say which run: `run` (GitHub's job id), or `commit` and `job`.")

@@ -366,7 +366,7 @@ def _trunk_cell(state: str, cause: Cause | None, job: str) -> TrunkCell:
         state=state,
         flaky=False,
         category=cause.category if cause else None,
-        signature=(cause.signature or cause.computed_signature) if cause else None,
+        signature=cause.told_signature if cause else None,
         generic=cause.generic if cause else False,
         job=job,
     )

@@ -199,7 +199,7 @@ def _trunk_cell(job: Job, cell: Cell, cause: Cause | None, mass: Collection[int]
         state=State(cell.state).value,
         flaky=cell.flaky,
         category=cause.category if cause else None,
-        signature=(cause.signature or cause.computed_signature) if cause else None,
+        signature=cause.told_signature if cause else None,
         generic=cause.generic if cause else False,
         job=full_name_of(job),
         mass=cell.run_id in mass,

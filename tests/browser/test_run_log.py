@@ -161,7 +161,8 @@ def test_a_log_that_comes_in_is_shown_without_a_reload_by_hand(page, live_server
     log.delete()
     store_log(run, "here it is\n")
     page.clock.run_for(6000)
-    page.locator("#L1").wait_for()
+    expect(page.locator("#L1")).to_contain_text("here it is")
+    assert page.locator("text=The log is on its way.").count() == 0
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
