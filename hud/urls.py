@@ -37,6 +37,7 @@ from hud.views.failures import failures
 from hud.views.health import health
 from hud.views.icon import favicon
 from hud.views.job import job
+from hud.views.labels import labels
 from hud.views.manage import audit as manage_audit
 from hud.views.manage import follow as manage_follow
 from hud.views.manage import groups as manage_groups
@@ -133,7 +134,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("<owner>/<name>/-/card/<sha>/<int:column>", card.card, name="card"),
     path("<owner>/<name>/-/card/<sha>/group", card.group, name="group-card"),
     path("<owner>/<name>/-/why/<sha>/<int:column>", why.why, name="why"),
-    path("<owner>/<name>/-/labels", why.labels, name="labels"),
+    path("<owner>/<name>/-/labels", labels, name="labels"),
     path("<owner>/<name>/-/pulls", pull.pulls, name="pulls"),
     path("<owner>/<name>/-/follow/<path:branch>", subscription_pages.new, name="subscription-new"),
     path("<owner>/<name>/-/live/<path:branch>", live.live, name="live"),

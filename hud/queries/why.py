@@ -193,9 +193,3 @@ def place_of(repository: Repository, commit: Commit) -> BranchCommit | None:
     for place in places:
         place.branch.repository = repository
     return next((p for p in places if p.branch.name == repository.default_branch), places[0] if places else None)
-
-
-def newest_labels(repository: Repository, most: int = 100) -> list[Label]:
-    """Return what people said lately in the repository."""
-    rows = Label.objects.filter(repository=repository).select_related("commit", "job")
-    return list(rows.defer("commit__cells", "commit__message").order_by("-pk")[:most])

@@ -13,7 +13,7 @@ from django.views.decorators.http import require_http_methods
 from hud.core.glyph import VERDICT_WORDS
 from hud.models import Branch, Repository
 from hud.queries.suspects import Hunt, hunt_at
-from hud.queries.why import Why, newest_labels, place_of, why_at
+from hud.queries.why import Why, place_of, why_at
 from hud.services.labels import LABELS, LONGEST_REASON, BadLabel, set_label, undo_label
 from hud.services.permissions import is_on_call
 from hud.views.access import to_sign_in
@@ -97,13 +97,3 @@ def _no_cell(repository: Repository, sha: str) -> Why:
         nearby_words="What there is:",
         repository=repository,
     )
-
-
-@require_http_methods(["GET", "HEAD"])
-@redirects_moved
-def labels(request: HttpRequest, owner: str, name: str) -> HttpResponse:
-    """What people said lately over the engine's verdicts."""
-    repository = repository_or_missing(owner, name)
-    words = newest_labels(repository)
-    context = {"repository": repository, "base": f"/{quote(repository.full_name)}", "words": words}
-    return render(request, "hud/labels.html", context)
