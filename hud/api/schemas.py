@@ -160,7 +160,14 @@ class BlockedOut(Schema):
 
 
 class ViableOut(Schema):
+    """`behind`: commits that are newer than the viable one. `blocked`: the newest 100 of them at most, newest first,
+    each with the blocking jobs that are not green on it; `more_blocked` counts the others. `looked_at`: commits, from
+    the newest down, that it took to know. `more_commits`: nothing is viable so far, and the branch goes on below."""
+
     sha: str | None
     behind: int | None
     blocking_jobs: list[str]
     blocked: list[BlockedOut]
+    more_blocked: int
+    looked_at: int
+    more_commits: bool

@@ -30,6 +30,7 @@ from hud.queries.grid import GridPage, GridRow, grid_page, repository_jobs
 from hud.queries.places import branch_at, branch_names, repository_at, repository_once_at
 from hud.queries.run_verdict import RunVerdict, newest_looks, verdicts_of_runs
 from hud.queries.status import trunk_status
+from hud.queries.viable import newest_page, viable_of
 
 api = NinjaAPI(title="HUD", version="1", docs_url=None, openapi_url="/openapi.json", urls_namespace="api-1")
 explain_refusals(api)
@@ -162,7 +163,7 @@ def _cell_out(job: str, job_id: int, cell: CellDetail, streak: str) -> dict[str,
 @api.get(_BRANCH + "/status", response={200: schemas.StatusOut, **_MISSING}, summary="Red or green, in one answer")
 def status(request: HttpRequest, owner: str, name: str, branch: str) -> dict[str, Any]:
     found = _branch(owner, name, branch)
-    page = queries.newest_page(found)
+    page = newest_page(found)
     told = trunk_status(found, page.newest, page.streaks, page.blocking, page.may_skip)
     return {
         "colour": told.colour,
@@ -205,13 +206,21 @@ def streaks(
 
 @api.get(_BRANCH + "/viable", response={200: schemas.ViableOut, **_MISSING}, summary="The viable commit")
 def viable(request: HttpRequest, owner: str, name: str, branch: str) -> dict[str, Any]:
-    """The newest commit where every blocking job is green, and what keeps the newer ones from being it."""
-    found = queries.viable_of(_branch(owner, name, branch))
+    """The newest commit where every blocking job is green, and what keeps the newer ones from being it.
+
+    The newest 5,000 commits are looked at; `looked_at` says how many it took. `blocked` tells of the newest 100 commits
+    at most, `more_blocked` counts those between them and the viable one. With `sha` null nothing of what was looked at
+    is viable: `more_commits` says whether the branch goes on below.
+    """
+    found = viable_of(_branch(owner, name, branch))
     return {
         "sha": found.sha,
         "behind": found.behind,
         "blocking_jobs": list(found.blocking),
         "blocked": [{"sha": sha, "jobs": list(jobs)} for sha, jobs in found.blocked],
+        "more_blocked": found.more_blocked,
+        "looked_at": found.looked_at,
+        "more_commits": found.is_cut,
     }
 
 

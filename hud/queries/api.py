@@ -3,11 +3,8 @@
 from dataclasses import dataclass
 
 from hud.core.bars import streak_marks
-from hud.core.gridview import GridView
-from hud.core.jobfilter import JobFilter
-from hud.core.viable import not_green, viable_position
 from hud.models import Branch, BranchCommit, Commit, Run, Streak
-from hud.queries.grid import GridPage, GridRow, grid_page, newest_rows, repository_jobs, streaks_of_rows
+from hud.queries.grid import GridRow, newest_rows, repository_jobs, streaks_of_rows
 
 MOST_SUSPECTS = 50
 
@@ -64,37 +61,6 @@ def _streak(row: Streak, job: str, shas: dict[int, str]) -> StreakDetail:
         changes=tuple(shas[p] for p in row.changes if p in shas),
         suspects=tuple(shas[p] for p in _suspect_positions(row) if p in shas),
     )
-
-
-@dataclass(frozen=True, slots=True)
-class Viable:
-    """The viable commit, and for each newer one the blocking jobs that are not green on it."""
-
-    sha: str | None
-    behind: int | None
-    blocking: tuple[str, ...]
-    blocked: tuple[tuple[str, tuple[str, ...]], ...]
-
-
-def viable_of(branch: Branch) -> Viable:
-    """Return the viable commit among the newest rows: the same answer as in the status sentence."""
-    page = newest_page(branch)
-    position = viable_position([(r.position, r.cells) for r in page.newest], page.blocking, page.may_skip)
-    behind = next((i for i, r in enumerate(page.newest) if r.position == position), None)
-    newer = page.newest if behind is None else page.newest[:behind]
-    blocked = tuple((r.sha, tuple(_not_green(page, r.cells))) for r in newer)
-    names = tuple(page.jobs[c].display for c in page.blocking if c in page.jobs)
-    return Viable(page.newest[behind].sha if behind is not None else None, behind, names, blocked)
-
-
-def newest_page(branch: Branch) -> GridPage:
-    """Return the first page of the grid with every job."""
-    return grid_page(branch, GridView(group="off"), JobFilter("", regex=False))
-
-
-def _not_green(page: GridPage, cells: str) -> list[str]:
-    columns = not_green(cells, page.blocking, page.may_skip)
-    return [page.jobs[c].display for c in columns if c in page.jobs]
 
 
 def streak_marks_of(commit: Commit, default_branch: str) -> dict[int, str]:

@@ -4,9 +4,9 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_GET
 
-from hud.queries.api import newest_page
 from hud.queries.places import branch_at, repository_once_at
 from hud.queries.status import Colour, trunk_status
+from hud.queries.viable import newest_page
 
 _FILL = {Colour.RED: "#b3261e", Colour.GREEN: "#1a7f37"}
 _CHARACTER_PX = 6.6

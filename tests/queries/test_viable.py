@@ -1,0 +1,102 @@
+"""The viable commit of a branch, also where it is further back than the grid's status looks."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from pytest_django import DjangoAssertNumQueries
+
+from hud.queries import viable as viable_module
+from hud.queries.grid import NEWEST_ROWS
+from hud.queries.remembered import forget_all
+from hud.queries.viable import viable_of
+from tests.factories import Trunk, make_trunk
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("now")]
+API = "/api/v1/repositories/brindle/kestrel/branches/main"
+
+
+@pytest.fixture(autouse=True)
+def small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(viable_module, "ROWS_A_CHUNK", 20)
+    monkeypatch.setattr(viable_module, "MOST_VIABLE_ROWS", 180)
+
+
+def trunk_with(red: int, green: int, older: int = 0) -> Trunk:
+    """Red commits on top of green ones; below those `older` red ones."""
+    return make_trunk([".X"] * red + [".."] * green + ["X."] * older, ["CI / unit", "CI / lint"])
+
+
+def told(client: Client) -> Any:
+    return client.get(f"{API}/viable").json()
+
+
+def test_it_is_found_however_far_behind_it_is(client: Client) -> None:
+    trunk = trunk_with(red=150, green=3)
+    answer = told(client)
+    assert (answer["sha"], answer["behind"], answer["looked_at"]) == (trunk.commits[2].sha, 150, 151)
+    assert len(answer["blocked"]) == NEWEST_ROWS
+    assert answer["blocked"][0] == {"sha": trunk.commits[-1].sha, "jobs": ["lint"]}
+    assert (answer["more_blocked"], answer["more_commits"]) == (50, False)
+
+
+@pytest.mark.parametrize("red", [0, 1, 99, 100, 101, 119, 120, 121, 179])
+def test_it_is_the_newest_green_row_at_each_edge_of_a_chunk(red: int) -> None:
+    trunk = trunk_with(red=red, green=2)
+    found = viable_of(trunk.branch)
+    assert (found.sha, found.behind) == (trunk.commits[1].sha, red)
+    assert len(found.blocked) + found.more_blocked == red
+
+
+def test_a_branch_without_one_is_read_to_its_end_and_says_so(client: Client) -> None:
+    trunk_with(red=130, green=0)
+    answer = told(client)
+    assert (answer["sha"], answer["behind"], answer["looked_at"]) == (None, None, 130)
+    assert (len(answer["blocked"]), answer["more_blocked"], answer["more_commits"]) == (100, 30, False)
+
+
+def test_it_stops_at_the_stated_number_of_rows_and_says_that_there_are_more(client: Client) -> None:
+    trunk_with(red=180, green=5)
+    answer = told(client)
+    assert (answer["sha"], answer["looked_at"], answer["more_commits"]) == (None, 180, True)
+
+
+def test_a_short_branch_is_not_called_cut(client: Client) -> None:
+    trunk_with(red=3, green=0)
+    answer = told(client)
+    assert (answer["looked_at"], answer["more_blocked"], answer["more_commits"]) == (3, 0, False)
+
+
+def test_where_nothing_blocks_only_the_newest_are_looked_at(client: Client) -> None:
+    make_trunk(["  "] * 130, ["CI / unit", "CI / lint"])
+    answer = told(client)
+    assert (answer["sha"], answer["blocking_jobs"], answer["looked_at"]) == (None, [], 100)
+
+
+def test_the_status_sentence_says_the_same_of_the_newest_rows(client: Client) -> None:
+    trunk = trunk_with(red=99, green=1, older=20)
+    status, answer = client.get(f"{API}/status").json(), told(client)
+    assert (status["viable"], status["viable_behind"]) == (answer["sha"], answer["behind"])
+    assert answer["sha"] == trunk.commits[20].sha
+
+
+def test_each_chunk_of_older_rows_takes_one_statement() -> None:
+    trunk = trunk_with(red=165, green=1)
+    forget_all()
+    with CaptureQueriesContext(connection) as newest:
+        viable_module.newest_page(trunk.branch)
+    with CaptureQueriesContext(connection) as further:
+        viable_of(trunk.branch)
+    assert len(newest) <= 12
+    assert len(further) == 4  # rows 101 to 166, twenty at a time
+
+
+def test_asked_again_of_the_same_version_it_reads_nothing(django_assert_num_queries: DjangoAssertNumQueries) -> None:
+    trunk = trunk_with(red=165, green=1)
+    viable_of(trunk.branch)
+    with django_assert_num_queries(0):
+        viable_of(trunk.branch)
