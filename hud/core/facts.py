@@ -7,10 +7,16 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
+from hud.core.touched import Lack
+
 
 @dataclass(frozen=True, slots=True)
 class CommitFact:
-    """A commit. `parents` is None unless the source knows them (only the API does); `authoritative` says it does."""
+    """A commit. `parents` is None unless the source knows them (only the API does); `authoritative` says it does.
+
+    `files` are the paths it touches, None where they are not told; `files_lack` says what is amiss with them (see
+    hud.core.touched).
+    """
 
     sha: str
     title: str = ""
@@ -24,6 +30,7 @@ class CommitFact:
     parents: tuple[str, ...] | None = None
     guessed_parent: str = ""
     files: tuple[str, ...] | None = None
+    files_lack: Lack = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,6 +24,7 @@ from hud.core.facts import (
 )
 from hud.core.pullreport import CHECK_MARKER
 from hud.core.text import storable
+from hud.core.touched import GONE, MOST_OF_ANSWER, MOST_OF_PUSH, Lack, touched
 from hud.core.wholenumber import MOST_STORED, whole_number
 
 NULL_SHA = re.compile(r"^0+$")
@@ -138,7 +139,7 @@ def commit_fact(item: Payload) -> CommitFact:
     parents = item.get("parents")
     if not isinstance(parents, list):
         raise BadPayload("'parents' of a commit must be a list")
-    files = item.get("files")
+    files, lack = _files_of_answer(item)
     return CommitFact(
         sha=_sha(item.get("sha"), "'sha'"),
         title=storable(message.split("\n", 1)[0], 500),
@@ -150,8 +151,18 @@ def commit_fact(item: Payload) -> CommitFact:
         committed_at=time_of(committer.get("date")),
         pull_number=pull_number_of(message),
         parents=tuple(_sha(p.get("sha"), "a parent's 'sha'") for p in parents),
-        files=tuple(_text(f.get("filename"), 1000) for f in files) if isinstance(files, list) else None,
+        files=files,
+        files_lack=lack,
     )
+
+
+def _files_of_answer(item: Payload) -> tuple[tuple[str, ...] | None, Lack]:
+    """Read the `files` of a commit as REST gives them; a file that was moved is touched in both places."""
+    files = item.get("files")
+    if not isinstance(files, list):
+        return None, ""
+    told = [_text(_object_or_empty(f).get(name), 1000) for f in files for name in ("filename", "previous_filename")]
+    return touched(filter(None, told), cut=len(files) >= MOST_OF_ANSWER)
 
 
 def _event_commit(item: Payload, guessed_parent: str = "") -> CommitFact:
@@ -159,7 +170,8 @@ def _event_commit(item: Payload, guessed_parent: str = "") -> CommitFact:
     message = _text(item.get("message"), 20_000)
     author = _object_or_empty(item.get("author"))
     at = time_of(item.get("timestamp"))
-    touched = [path for name in ("added", "removed", "modified") for path in item.get(name) or ()]
+    paths = [_text(path, 1000) for name in ("added", "removed", "modified") for path in item.get(name) or ()]
+    files, lack = touched(paths, cut=len(paths) >= MOST_OF_PUSH)
     return CommitFact(
         sha=_sha(item.get("id"), "'id' of a commit"),
         title=storable(message.split("\n", 1)[0], 500),
@@ -171,7 +183,9 @@ def _event_commit(item: Payload, guessed_parent: str = "") -> CommitFact:
         committed_at=at,
         pull_number=pull_number_of(message),
         guessed_parent=guessed_parent,
-        files=tuple(sorted(_text(path, 1000) for path in touched)) if touched else None,
+        # No path tells nothing: other events than pushes bring no lists, and a push may have none for a merge.
+        files=files or None,
+        files_lack=lack,
     )
 
 
@@ -447,6 +461,15 @@ def _rest_commits(payload: Payload) -> Facts:
     return _each(payload.get("items"), lambda item, facts: facts.commits.append(commit_fact(item)))
 
 
+def _rest_commit_files(payload: Payload) -> Facts:
+    def read(item: Payload, facts: Facts) -> None:
+        files, lack = _files_of_answer(item)
+        fact = CommitFact(_sha(item.get("sha"), "'sha'"), files=files, files_lack=GONE if files is None else lack)
+        facts.commits.append(fact)
+
+    return _each(payload.get("items"), read)
+
+
 def _rest_workflow_runs(payload: Payload) -> Facts:
     def read(item: Payload, facts: Facts) -> None:
         run, commit = workflow_run_fact(item)
@@ -490,6 +513,7 @@ _READERS: dict[str, Callable[[Payload], Facts]] = {
     "repository": _repository,
     # Answers of the API, wrapped as {"items": [...], ...}.
     "rest.commits": _rest_commits,
+    "rest.commit_files": _rest_commit_files,  # of each commit its sha and files; null where GitHub does not tell them
     "rest.workflow_runs": _rest_workflow_runs,
     "rest.jobs": _rest_jobs,  # {"items", "listed": [[workflow run id, attempt] whose whole list was read, ...]}
     "rest.annotations": _rest_annotations,  # {"items", "job_id"}

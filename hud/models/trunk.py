@@ -28,6 +28,7 @@ class Commit(models.Model):
     parents = ArrayField(models.CharField(max_length=64), null=True, blank=True)
     guessed_parent = models.CharField(max_length=64, default="", blank=True)
     files = ArrayField(models.TextField(), null=True, blank=True, help_text="Touched paths where known.")
+    files_lack = models.CharField(max_length=4, default="", blank=True, help_text="See hud.core.touched.")
     cells = models.TextField(default="", blank=True)
 
     class Meta:

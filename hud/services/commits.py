@@ -9,6 +9,7 @@ from django.db.models import Q
 
 from hud.core.facts import CommitFact, HeadFact
 from hud.core.join import earliest, join_list, join_text, latest
+from hud.core.touched import join_touched
 from hud.core.trunk import Head, arrange
 from hud.models import Branch, BranchCommit, Commit, HeadReport
 from hud.services.batch import Batch
@@ -25,8 +26,9 @@ _FIELDS = [
     "pull_number",
     "parents",
     "guessed_parent",
-    "files",
 ]
+_TOUCHED = ["files", "files_lack"]
+"""What no row of a branch shows: to know it disturbs no open page."""
 
 
 def ensure_commits(batch: Batch, shas: Iterable[str]) -> dict[str, Commit]:
@@ -61,18 +63,26 @@ def write_commits(batch: Batch, facts: Sequence[CommitFact]) -> None:
     for fact in facts:
         told[fact.sha].append(fact)
     ensure_commits(batch, told)
-    changed, moved = [], False
+    changed: list[Commit] = []
+    touched: list[Commit] = []
+    moved = False
     for commit in Commit.objects.filter(repository=batch.repository, sha__in=told).order_by("id"):
-        before, parent = [getattr(commit, f) for f in _FIELDS], commit.first_parent
+        before, parent, files = _values(commit, _FIELDS), commit.first_parent, _values(commit, _TOUCHED)
         for fact in told[commit.sha]:
             _join_commit(commit, fact)
-        if [getattr(commit, f) for f in _FIELDS] != before:
+        if _values(commit, _FIELDS) != before:
             changed.append(commit)
             moved = moved or commit.first_parent != parent
-    update_rows(changed, _FIELDS)
+        elif _values(commit, _TOUCHED) != files:
+            touched.append(commit)
+    update_rows([*changed, *touched], [*_FIELDS, *_TOUCHED])
     if moved:
         _rearrange(batch, Branch.objects.filter(repository=batch.repository, tracked=True))
     batch.touch_branches_of([c.id for c in changed])
+
+
+def _values(commit: Commit, fields: list[str]) -> list[object]:
+    return [getattr(commit, field) for field in fields]
 
 
 def _join_commit(commit: Commit, fact: CommitFact) -> None:
@@ -92,7 +102,8 @@ def _join_commit(commit: Commit, fact: CommitFact) -> None:
     commit.author_name = join_text(commit.author_name, fact.author_name)
     commit.author_email = join_text(commit.author_email, fact.author_email)
     commit.guessed_parent = join_text(commit.guessed_parent, fact.guessed_parent)
-    commit.files = join_list(commit.files, fact.files)
+    told = None if fact.files is None else list(fact.files)
+    commit.files, commit.files_lack = join_touched((commit.files, commit.files_lack), (told, fact.files_lack))
 
 
 def write_heads(batch: Batch, facts: Sequence[HeadFact]) -> None:
