@@ -14,6 +14,7 @@ from hud.api.auth import explain_refusals
 from hud.api.failures import router as failures_router
 from hud.api.flaky import router as flaky_router
 from hud.api.gate import router as gate_router
+from hud.api.labels import router as labels_router
 from hud.api.results import router as results_router
 from hud.api.rules import router as rules_router
 from hud.api.silences import router as silences_router
@@ -40,6 +41,7 @@ api.add_router("", silences_router)
 api.add_router("", targets_router)
 api.add_router("", results_router)
 api.add_router("", gate_router)
+api.add_router("", labels_router)
 api.add_router("", failures_router)
 api.add_router("", flaky_router)
 api.add_router("", rules_router)

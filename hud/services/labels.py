@@ -22,11 +22,17 @@ from hud.services.verdicts import show_verdicts, want_report
 Person = AbstractBaseUser | AnonymousUser
 
 LABELS = ("regression", "broken_trunk", "flaky", "infra", "unstable", "unknown")
+"""What people may say of any failure; beside these, whatever the engine says of it, to confirm it."""
 LONGEST_REASON = 1000
 
 
 class BadLabel(Exception):
     """The word cannot be set; the message says why."""
+
+
+def labels_for(engine: str) -> tuple[str, ...]:
+    """Return what people may say of a failure of which the engine says this, "" where it says nothing."""
+    return (*LABELS, *([engine] if engine and engine not in LABELS else []))
 
 
 @transaction.atomic
@@ -36,15 +42,16 @@ def set_label(*, who: Person, repository: Repository, commit: Commit, job: Job, 
     A word that holds already is replaced and stays in the history.
     """
     reason = storable(reason.strip(), LONGEST_REASON)
-    if label not in LABELS:
-        raise BadLabel(f"Choose one of: {', '.join(LABELS)}.")
-    if not reason:
-        raise BadLabel("Say why: whoever reads it next has only your reason.")
     lock_repository(repository)
     cell = Cell.objects.filter(commit=commit, job=job).first()
     if cell is None or not (cell.state in FAILING or cell.flaky):
         raise BadLabel("Only a job that failed on this commit can be labelled, and this one did not.")
     held = Label.objects.select_for_update().filter(commit=commit, job=job, undone_at=None).first()
+    allowed = labels_for(held.engine_label if held else cell.verdict)
+    if label not in allowed:
+        raise BadLabel(f"Choose one of: {', '.join(allowed)}.")
+    if not reason:
+        raise BadLabel("Say why: whoever reads it next has only your reason.")
     before = {"label": held.label, "reason": held.reason, "who": held.who} if held else {"label": cell.verdict}
     if held:
         _end(held, who)

@@ -14,7 +14,7 @@ from hud.core.glyph import VERDICT_WORDS
 from hud.models import Branch, Repository
 from hud.queries.suspects import Hunt, hunt_at
 from hud.queries.why import Why, place_of, why_at
-from hud.services.labels import LABELS, LONGEST_REASON, BadLabel, set_label, undo_label
+from hud.services.labels import LONGEST_REASON, BadLabel, labels_for, set_label, undo_label
 from hud.services.permissions import is_on_call
 from hud.views.access import to_sign_in
 from hud.views.errors import Missing, Nearby
@@ -61,11 +61,12 @@ def _act(request: HttpRequest, repository: Repository, found: Why) -> str:
         label=label,
         reason=request.POST.get("reason", ""),
     )
-    return f"Labelled: {VERDICT_WORDS[label]}."
+    return f"Labelled: {VERDICT_WORDS.get(label, label)}."
 
 
 def _page(request: HttpRequest, repository: Repository, found: Why, error: str = "", status: int = 200) -> HttpResponse:
     branch, hunt = _hunt(repository, found)
+    engine = found.answer.label if found.answer else ""
     context = {
         "repository": repository,
         "branch": branch,
@@ -75,7 +76,8 @@ def _page(request: HttpRequest, repository: Repository, found: Why, error: str =
         "error": error,
         "typed": request.POST.get("reason", ""),
         "chosen": request.POST.get("label", ""),
-        "labels": [(label, VERDICT_WORDS[label]) for label in LABELS],
+        "labels": [(label, VERDICT_WORDS.get(label, label)) for label in labels_for(engine)],
+        "engine_says": engine,
         "longest": LONGEST_REASON,
         "may_label": is_on_call(request.user),
         "not_allowed": NOT_ALLOWED,

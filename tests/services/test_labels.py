@@ -112,6 +112,16 @@ def test_a_new_word_replaces_the_old_one_and_both_stay_in_the_history(trunk: Tru
     assert AuditEntry.objects.first().before == {"label": "infra", "reason": "The switch died.", "who": "kim"}  # type: ignore[union-attr]
 
 
+def test_whatever_the_engine_says_can_be_confirmed(trunk: Trunk, kim: User) -> None:
+    commit = open_pull(trunk)
+    fails(commit, trunk, line="##[error]The operation was canceled.", category="cancelled")
+    judge_all()
+    assert shown(commit, trunk)[0] == "cancelled"
+    assert label(kim, trunk, commit, "cancelled").engine_label == "cancelled"
+    assert label(kim, trunk, commit, "infra").engine_label == "cancelled"
+    assert label(kim, trunk, commit, "cancelled").label == "cancelled"
+
+
 @pytest.mark.parametrize(("name", "reason"), [("infra", "  "), ("wonderful", "x"), ("", "x"), ("cancelled", "x")])
 def test_it_needs_a_known_word_and_a_reason(trunk: Trunk, kim: User, name: str, reason: str) -> None:
     breaks(trunk.commits[-1], trunk)
