@@ -320,6 +320,12 @@ GITHUB_BUDGET_PER_HOUR = _env.whole_number(
     "GITHUB_BUDGET_PER_HOUR", 4500, "requests an hour that HUD allows itself", least=1
 )
 GITHUB_BUDGET_RESERVE = _env.whole_number("GITHUB_BUDGET_RESERVE", 300, "of these, kept for what a person waits for")
+TOUCHED_FILES_PER_HOUR = _env.whole_number(
+    "TOUCHED_FILES_PER_HOUR",
+    600,
+    "commits an hour of which GitHub is asked which files they touch, to rank suspects; 0: none; without a token at"
+    " most 10",
+)
 GITHUB_PATIENCE_S = _env.seconds(
     "GITHUB_PATIENCE_S", 2, "a wait up to this is slept by the worker, a longer one is put off"
 )

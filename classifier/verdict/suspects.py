@@ -28,6 +28,8 @@ OUTSIDE = 0.01
 """What is always left to causes that no commit of this repository holds: a service, a tool's new version, the day."""
 HEALED_BY_ITSELF = 4.0
 """How many times likelier chance is where the job was green again on a commit that repairs nothing."""
+HEALED_PERHAPS = 2.0
+"""The same where it is not known of all files whether that commit touches them."""
 
 # How many times likelier (or less likely) a commit is the culprit, given what is seen. Chosen by hand: a revert is near
 # to a confession, a named file is strong, prose changes next to nothing.
@@ -53,7 +55,8 @@ _CLASS = re2.compile(r"\b[a-z_]\w*(?:\.[a-z_]\w*)*\.([A-Z]\w+)")
 
 @dataclass(frozen=True)
 class GapCommit:
-    """A commit after the last good and up to the first bad one. `files` are paths in the repository, None if not known.
+    """A commit after the last good and up to the first bad one. `files` are paths in the repository, None if not known;
+    `cut`: it may touch more than those.
 
     `sibling` says how a sibling configuration of the job ended on it: `red` only for the same failure.
     """
@@ -63,6 +66,7 @@ class GapCommit:
     title: str = ""
     files: tuple[str, ...] | None = None
     sibling: Signal | None = None
+    cut: bool = False
 
 
 @dataclass(frozen=True)
@@ -74,6 +78,7 @@ class LaterCommit:
     message: str = ""
     files: tuple[str, ...] | None = None
     healed: bool = False
+    cut: bool = False
 
 
 @dataclass(frozen=True)
@@ -215,7 +220,7 @@ def _file_clues(commit: GapCommit, traces: _Traces) -> list[tuple[float, str]]:
     clues = [clue for clue in (traces.clue_of(path) for path in commit.files) if clue is not None]
     if clues:
         return [max(clues)]
-    if all(_is_prose(path) for path in commit.files):
+    if not commit.cut and all(_is_prose(path) for path in commit.files):
         return [(PROSE_ONLY, "touches prose and pictures only")]
     return []
 
@@ -271,7 +276,8 @@ def _chance_of_flake(
     if any(_reverted_title(other.message) for other in healers):
         by_chance /= 10
     elif healers and not any(_repairs(other, commit) for other in healers for commit in gap):
-        by_chance *= HEALED_BY_ITSELF
+        all_known = all(map(_knows_all_files, healers)) and all(map(_knows_all_files, gap))
+        by_chance *= HEALED_BY_ITSELF if all_known else HEALED_PERHAPS
     return max(OUTSIDE, by_chance / (by_chance + BREAK_RATE * weight))
 
 
@@ -279,6 +285,10 @@ def _repairs(later: LaterCommit, commit: GapCommit) -> bool:
     """It may be the repair: by the same author, or in the same files."""
     same_author = bool(commit.author) and commit.author == later.author
     return same_author or bool(set(commit.files or ()) & set(later.files or ()))
+
+
+def _knows_all_files(commit: GapCommit | LaterCommit) -> bool:
+    return commit.files is not None and not commit.cut
 
 
 def _cuts(weights: Sequence[float], at_once: int) -> list[int]:

@@ -55,7 +55,10 @@ class PastAlert:
 
 @dataclass(frozen=True, slots=True)
 class ShownSuspect:
-    """A commit that may have done it, the likeliest first. `denied`: its author says that it did not."""
+    """A commit that may have done it, the likeliest first. `denied`: its author says that it did not.
+
+    `files_known`: see hud.queries.suspects.Ranked.
+    """
 
     sha: str
     title: str
@@ -63,6 +66,7 @@ class ShownSuspect:
     percent: int
     reasons: tuple[str, ...]
     denied: bool
+    files_known: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +126,7 @@ def _shown(hunt: Hunt, denied: set[str]) -> tuple[ShownSuspect, ...]:
             percent=one.percent,
             reasons=one.suspect.reasons,
             denied=one.commit.sha in denied,
+            files_known=one.files_known,
         )
         for one in hunt.suspects[:MOST_SUSPECTS]
     )

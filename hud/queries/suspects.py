@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 from django.db.models import Count, Q
 
@@ -21,6 +22,7 @@ from classifier.verdict.suspects import (
 )
 from hud.core.cell import FAILING
 from hud.core.cellcode import ABSENT, GREEN_CHARS
+from hud.core.touched import CUT
 from hud.models import Branch, BranchCommit, Cell, Commit, Failure, Job, Streak
 from hud.queries.grid import repository_jobs
 
@@ -37,6 +39,11 @@ class Ranked:
 
     commit: Commit
     suspect: Suspect
+
+    @property
+    def files_known(self) -> str:
+        """What is known of its touched files: `whole`, `cut`, `gone` (GitHub does not tell them) or `unknown`."""
+        return self.commit.files_lack or ("unknown" if self.commit.files is None else "whole")
 
     @property
     def percent(self) -> int:
@@ -68,6 +75,35 @@ class Hunt:
         return round(self.ranking.chance * 100)
 
 
+class Span(Protocol):
+    """Where a streak lies on its branch."""
+
+    @property
+    def first_bad(self) -> int: ...
+    @property
+    def last_bad(self) -> int: ...
+    @property
+    def last_good(self) -> int | None: ...
+    @property
+    def first_good_after(self) -> int | None: ...
+
+
+def oldest_of_gap(span: Span) -> int:
+    """Return the position below the gap: without a last good commit only the first bad one is looked at."""
+    return span.last_good if span.last_good is not None else span.first_bad - 1
+
+
+def gap_positions(span: Span) -> range:
+    """Return the positions whose commits are suspects, oldest first; of a long gap the newest ones."""
+    return range(max(oldest_of_gap(span), span.first_bad - MOST_GAP) + 1, span.first_bad + 1)
+
+
+def later_positions(span: Span) -> range:
+    """Return the positions after the first bad one where reverts and repairs are looked for, oldest first."""
+    newest = span.last_bad if span.first_good_after is None else span.first_good_after
+    return range(span.first_bad + 1, min(newest, span.first_bad + MOST_LATER) + 1)
+
+
 def hunt_at(branch: Branch, job: Job, position: int) -> Hunt | None:
     """Return the hunt for the streak of the job that covers the position, or None. A fixed number of statements."""
     streak = Streak.objects.filter(branch=branch, job=job, first_bad__lte=position, last_bad__gte=position).first()
@@ -75,13 +111,12 @@ def hunt_at(branch: Branch, job: Job, position: int) -> Hunt | None:
 
 
 def hunt_of(branch: Branch, job: Job, streak: Streak) -> Hunt | None:
-    """Return the hunt for a streak. Without a last good commit only the first bad one is looked at."""
-    oldest = streak.last_good if streak.last_good is not None else streak.first_bad - 1
-    newest = streak.first_good_after or streak.last_bad
-    gap_from = max(oldest, streak.first_bad - MOST_GAP)
+    """Return the hunt for a streak."""
+    oldest = oldest_of_gap(streak)
+    gap_from, newest = gap_positions(streak).start - 1, later_positions(streak).stop
     rows = list(
         BranchCommit.objects.filter(
-            Q(position=oldest) | Q(position__gt=gap_from, position__lte=min(newest, streak.first_bad + MOST_LATER)),
+            Q(position=oldest) | Q(position__gt=gap_from, position__lt=newest),
             branch=branch,
         )
         .select_related("commit")
@@ -93,9 +128,9 @@ def hunt_of(branch: Branch, job: Job, streak: Streak) -> Hunt | None:
         return None
     failures = _failures(job, gap[-1])
     siblings = _sibling_signals(job, gap, {f.signature for f in failures if f.rank == 0 and not f.generic})
-    told = [GapCommit(c.sha, c.author or None, c.title, _files(c), siblings.get(c.sha)) for c in gap]
+    told = [GapCommit(c.sha, c.author or None, c.title, _files(c), siblings.get(c.sha), _is_cut(c)) for c in gap]
     later = [
-        LaterCommit(c.sha, c.author or None, c.message, _files(c), position == streak.first_good_after)
+        LaterCommit(c.sha, c.author or None, c.message, _files(c), position == streak.first_good_after, _is_cut(c))
         for position, c in by_position.items()
         if position > streak.first_bad
     ]
@@ -127,6 +162,10 @@ def _failures(job: Job, first_bad: Commit) -> list[Failure]:
 
 def _files(commit: Commit) -> tuple[str, ...] | None:
     return None if commit.files is None else tuple(commit.files)
+
+
+def _is_cut(commit: Commit) -> bool:
+    return commit.files_lack == CUT
 
 
 def _sibling_signals(job: Job, gap: Sequence[Commit], signatures: set[str]) -> dict[str, Signal]:

@@ -24,6 +24,7 @@ from hud.models import Branch, BranchCommit, Cell, Commit, PullRequest, Reposito
 from hud.services.evaluation_requests import want_evaluation_of
 from hud.services.inbox import take
 from hud.services.ingest import Applied, apply_facts
+from hud.services.touched_files import ask_for_touched_files
 
 logger = logging.getLogger(__name__)
 
@@ -327,6 +328,18 @@ class Gatherer:
         )
         for sha in [sha for sha in heads if sha not in known][:MOST_PULL_HEADS]:
             self.gather_runs_of_commit(sha)
+
+    # ---- suspects ---------------------------------------------------------------------------------------------------
+
+    def gather_touched_files(self) -> None:
+        """Take in which files the suspects of the branch's red streaks touch, where nobody has told it."""
+        ask_for_touched_files(
+            branch=self.branch,
+            client=self._client,
+            source=self._source,
+            after_commit=self._after_commit,
+            alive=self._alive,
+        )
 
     def _take(self, event: str, items: list[Json], **more: Any) -> None:
         if items or more:

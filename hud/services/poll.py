@@ -111,6 +111,7 @@ def _poll(gatherer: Gatherer) -> None:
     gatherer.gather_open_runs()
     if settings.GITHUB_TOKEN and branch.name == branch.repository.default_branch:
         gatherer.gather_pulls()  # without a token every request counts, and there are sixty an hour
+    gatherer.gather_touched_files()
     if deep:
         branch.poll_cursor["deep_look_at"] = timezone.now().isoformat()
 

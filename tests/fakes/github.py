@@ -305,7 +305,8 @@ def _commits(github: FakeGitHub, repository: FakeRepository, seen: Seen) -> Any:
     shas = [commit["sha"] for commit in found]
     if seen.query.get("sha") in shas:
         found = found[shas.index(seen.query["sha"]) :]
-    return github.page(seen, [described_commit(repository, commit) for commit in found])
+    listed = [{name: value for name, value in commit.items() if name != "files"} for commit in found]
+    return github.page(seen, [described_commit(repository, commit) for commit in listed])
 
 
 def _commit(github: FakeGitHub, repository: FakeRepository, seen: Seen, sha: str) -> Any:

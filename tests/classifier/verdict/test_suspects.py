@@ -83,6 +83,20 @@ def test_prose_is_hardly_suspect() -> None:
     assert ranking.suspects[-1].sha == "e" * 40
 
 
+def test_a_cut_list_of_prose_does_not_say_that_nothing_else_is_touched() -> None:
+    prose = ("docs/a.md", "LICENSE")
+    whole, cut = (GapCommit("f" * 40, "kim", "Tidy", prose, cut=cut) for cut in (False, True))
+    cleared, kept = (rank_suspects([*PLAIN[:2], one], [LINE], [TEST]) for one in (whole, cut))
+    assert cleared.suspects[-1].reasons == ("touches prose and pictures only",)
+    assert len({round(suspect.probability, 9) for suspect in kept.suspects}) == 1
+    assert not any("prose" in reason for suspect in kept.suspects for reason in suspect.reasons)
+
+
+def test_a_cut_list_accuses_by_what_it_holds() -> None:
+    cut = GapCommit("f" * 40, "kim", "Move all tests", ("tests/store/test_join.py",), cut=True)
+    assert first([*PLAIN, cut, *PLAIN[:1]]) == "f" * 40
+
+
 def test_a_sibling_that_failed_earlier_clears_what_came_after() -> None:
     gap = [PLAIN[0], GapCommit("b" * 40, sibling="red"), PLAIN[1], PLAIN[2]]
     ranked = [suspect.sha for suspect in rank_suspects(gap, [], []).suspects]
@@ -156,6 +170,16 @@ def test_a_job_that_is_green_again_without_a_repair_speaks_for_chance() -> None:
     assert chances[0] > chances[1] > chances[2] - 1e-9
 
 
+def test_files_that_are_not_all_known_do_not_say_that_nothing_was_repaired() -> None:
+    """Green again by somebody else speaks for chance, though less than where the files are known to be others."""
+    elsewhere, unknown, cut, same = (
+        LaterCommit("a" * 40, "somebody", "Another thing", files, healed=True, cut=cut)
+        for files, cut in ((("far/away.py",), False), (None, False), (("far/away.py",), True), (("other/0.py",), True))
+    )
+    chances = [rank_suspects(PLAIN[:1], [LINE], [TEST], [later]).chance for later in (elsewhere, unknown, cut, same)]
+    assert chances[0] > chances[1] == chances[2] > chances[3]
+
+
 def test_the_prior_fits_what_was_recorded() -> None:
     """On half a year of a real project: of its red streaks those of one commit stand for chance. What is said at the
     first red, from the history until then, comes near to how often it is so."""
@@ -218,6 +242,7 @@ def test_an_empty_gap_accuses_nobody() -> None:
             st.sampled_from(["", "A", "B (#2)"]),
             st.sampled_from([None, (), ("a.md",), ("tests/store/test_join.py",), ("join.c", "x/y.py")]),
             st.sampled_from([None, "red", "green"]),
+            st.booleans(),
         ),
         max_size=9,
         unique_by=lambda commit: commit.sha,
