@@ -39,12 +39,14 @@ class FlakyTestOut(Schema):
 
 
 class FlakyJobOut(Schema):
-    """`healed`: commits on which it failed and passed; `short_reds`: reds on one commit alone."""
+    """`healed`: commits on which it failed and passed; `short_reds`: reds on one commit alone, unless a person says
+    that they were none; `called_flaky`: other reds that are called flaky. All three are its flips."""
 
     job_id: int
     job: str
     healed: int
     short_reds: int
+    called_flaky: int
     samples: int
     at_least: float
     verdicts: dict[str, int]
@@ -118,6 +120,7 @@ def _job(job: FlakyJob) -> dict[str, Any]:
         "job": job.name,
         "healed": job.healed,
         "short_reds": job.short_reds,
+        "called_flaky": job.called,
         "samples": job.samples,
         "at_least": job.at_least,
         "verdicts": dict(job.verdicts),

@@ -15,7 +15,7 @@ from django.utils import timezone
 from classifier.verdict.chances import wilson_lower_bound
 from hud.core.flakiness import DayRow, JobFlakiness, job_flakiness
 from hud.core.spark import Spark, day_spark
-from hud.models import Branch, BranchCommit, Repository, Run, Test, TestDay, TestReport, TestResult
+from hud.models import Branch, BranchCommit, Label, Repository, Run, Test, TestDay, TestReport, TestResult
 from hud.queries.grid import repository_jobs
 
 PER_PAGE = 25
@@ -75,12 +75,13 @@ class FlakyTest:
 
 @dataclass(frozen=True, slots=True)
 class FlakyJob:
-    """A job by its flips on a branch."""
+    """A job by its flips on a branch. `called`: reds beside the others that are called flaky."""
 
     job_id: int
     name: str
     healed: int
     short_reds: int
+    called: int
     samples: int
     at_least: float
     last: LastFlip | None
@@ -89,7 +90,7 @@ class FlakyJob:
 
     @property
     def flips(self) -> int:
-        return self.healed + self.short_reds
+        return self.healed + self.short_reds + self.called
 
     @property
     def percent(self) -> float:
@@ -252,9 +253,9 @@ def _verdicts_of_tests(ids: Sequence[int], window: Window) -> dict[int, tuple[tu
 
 # ── Jobs ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
 def flaky_jobs(branch: Branch, window: Window, page: int) -> Ranking:
-    """Return a page of the jobs that flipped on the branch. Four statements, whatever the number of cells."""
+    """Return a page of the jobs that flipped on the branch. Five statements, whatever the number of cells."""
     rows = _day_rows(branch, window)
-    ranked = job_flakiness(rows[-MOST_COMMITS:])
+    ranked = job_flakiness(rows[-MOST_COMMITS:], _called_breaks(branch, window))
     start = (page - 1) * PER_PAGE
     shown = ranked[start : start + PER_PAGE]
     jobs = repository_jobs(branch.repository_id)
@@ -267,6 +268,7 @@ def flaky_jobs(branch: Branch, window: Window, page: int) -> Ranking:
                 name=jobs[job.column].display,
                 healed=job.healed,
                 short_reds=job.short_reds,
+                called=job.called,
                 samples=job.samples,
                 at_least=job.at_least,
                 last=last.get(job.column),
@@ -293,6 +295,21 @@ def _day_rows(branch: Branch, window: Window) -> list[DayRow]:
         .values_list("position", "commit__committed_at", "commit__cells")[: MOST_COMMITS + 1]
     )
     return [DayRow(position, at.date(), cells) for position, at, cells in reversed(rows) if at is not None]
+
+
+def _called_breaks(branch: Branch, window: Window) -> set[tuple[int, int]]:
+    """Return the cells (position, column) of which people say what it is, and that is not flaky. What they do call
+    flaky stands in the rows."""
+    words = Label.objects.filter(
+        repository=branch.repository_id,
+        undone_at=None,
+        commit__places__branch=branch,
+        commit__committed_at__gte=window.since,
+        commit__committed_at__lt=window.until,
+    )
+    return set(
+        words.exclude(label__in=("flaky", "unknown")).order_by().values_list("commit__places__position", "job__column")
+    )
 
 
 def _last_of_jobs(branch: Branch, shown: Sequence[JobFlakiness], ids: dict[int, int]) -> dict[int, LastFlip]:

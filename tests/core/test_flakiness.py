@@ -16,7 +16,18 @@ FIRST = date(2026, 11, 1)
 GREEN, RED, HEALED = ".", encode(State.FAILURE), encode(State.SUCCESS, verdict="flaky", several=True)
 INFRA, TIMED_OUT = encode(State.FAILURE, verdict="infra"), encode(State.TIMED_OUT, verdict="regression")
 PENDING, SKIPPED, ABSENT = encode(State.PENDING), encode(State.SKIPPED), " "
-SIGNS = {"g": GREEN, "r": RED, "h": HEALED, "i": INFRA, "t": TIMED_OUT, "p": PENDING, "s": SKIPPED, " ": ABSENT}
+CALLED = encode(State.FAILURE, verdict="flaky")
+SIGNS = {
+    "g": GREEN,
+    "r": RED,
+    "f": CALLED,
+    "h": HEALED,
+    "i": INFRA,
+    "t": TIMED_OUT,
+    "p": PENDING,
+    "s": SKIPPED,
+    " ": ABSENT,
+}
 
 
 def rows(*columns: str) -> list[DayRow]:
@@ -66,6 +77,18 @@ def test_last_flip_days_and_verdicts_are_told() -> None:
     assert (job.last, job.flips) == (5, 3)
     assert job.by_day == {FIRST + timedelta(days=n): 1 for n in (1, 3, 5)}
     assert job.verdicts == {"unknown": 1, "regression": 1}
+
+
+def test_a_red_that_is_called_flaky_is_a_flip_wherever_it_stands() -> None:
+    (job,) = job_flakiness(rows("grfrgfg"))
+    assert (job.short_reds, job.called, job.flips, job.samples) == (1, 1, 2, 7)
+    assert job.by_day == {FIRST + timedelta(days=n): 1 for n in (2, 5)}
+
+
+def test_a_red_that_a_person_calls_a_break_is_no_flip() -> None:
+    column = rows("grgrg", "grgrg")
+    assert [(j.column, j.flips) for j in job_flakiness(column, {(1, 0)})] == [(1, 2), (0, 1)]
+    assert [j.column for j in job_flakiness(column, {(1, 0), (3, 0)})] == [1]
 
 
 def test_rows_may_be_of_different_length() -> None:
