@@ -45,7 +45,10 @@ def account(person: Person) -> Json | None:
     }
 
 
-def commit(full_name: str, sha: str, parent: str, message: str, author: Person, at_s: int) -> Json:
+def commit(
+    full_name: str, sha: str, parent: str, message: str, author: Person, at_s: int, paths: Sequence[str]
+) -> Json:
+    """One commit with the files that it touches."""
     date = iso(at_s)
     return {
         "sha": sha,
@@ -69,6 +72,22 @@ def commit(full_name: str, sha: str, parent: str, message: str, author: Person, 
                 "html_url": f"{SITE}/{full_name}/commit/{parent}",
             }
         ],
+        "files": [_file(full_name, sha, path) for path in paths],
+    }
+
+
+def _file(full_name: str, sha: str, path: str) -> Json:
+    """A file as a commit shows it, without its patch; all of them are changed in two lines."""
+    return {
+        "sha": sha[::-1],
+        "filename": path,
+        "status": "modified",
+        "additions": 2,
+        "deletions": 2,
+        "changes": 4,
+        "blob_url": f"{SITE}/{full_name}/blob/{sha}/{path}",
+        "raw_url": f"{SITE}/{full_name}/raw/{sha}/{path}",
+        "contents_url": f"{API}/repos/{full_name}/contents/{path}?ref={sha}",
     }
 
 

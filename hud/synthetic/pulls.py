@@ -8,6 +8,7 @@ from typing import Any
 
 from hud.synthetic import github
 from hud.synthetic.columns import BUILD, LINT, UNIT, Column
+from hud.synthetic.paths import usual_paths
 from hud.synthetic.repository import (
     SyntheticCommit,
     SyntheticJob,
@@ -123,8 +124,9 @@ class SyntheticPulls:
 
     def _commit(self, index: int, story: Story, turn: int) -> Json:
         parent, at_s = self._repository.sha(BASE), self._pushed_s(story, turn)
+        paths = usual_paths(self._repository.dice, story.title, story.title, docs=False)
         return github.commit(
-            self._repository.full_name, self._sha(index, turn), parent, story.title, story.author, at_s
+            self._repository.full_name, self._sha(index, turn), parent, story.title, story.author, at_s, paths
         )
 
     def _runs(

@@ -8,6 +8,8 @@ from hud.synthetic import github
 from hud.synthetic.columns import INTEGRATION, NIGHTLY, WORKFLOWS, Column, Workflow, make_columns
 from hud.synthetic.dice import Dice
 from hud.synthetic.logs import ANNOTATIONS, main_step, render
+from hud.synthetic.logs.vocabulary import Vocabulary
+from hud.synthetic.paths import culprits, usual_paths
 from hud.synthetic.stories import Cause, Fate, Stories
 from hud.synthetic.timeline import Span, Timeline
 from hud.synthetic.words import PEOPLE, RERUNNER, Person, author_of, title_of
@@ -120,14 +122,22 @@ class SyntheticRepository:
         return max(1, 4200 - commit * 3 - self.dice.between(0, 2, "pull", commit))
 
     def commit_payload(self, commit: int) -> Json:
-        """GitHub's entry in the list of commits."""
+        """GitHub's answer for one commit; its list of commits has the same without `files`."""
         told = self._stories.title(commit)
         title = told or title_of(self.dice, commit)
         message = f"{title} (#{self.pull_number(commit)})"
         if self.dice.chance(0.3, "body", commit):
             message += "\n\nSeen in the nightly run; the test that covers it comes along."
         author, at_s = self._author(commit), self._timeline.commit_s(commit)
-        return github.commit(self.full_name, self.sha(commit), self.sha(commit + 1), message, author, at_s)
+        paths = self.paths(commit, title)
+        return github.commit(self.full_name, self.sha(commit), self.sha(commit + 1), message, author, at_s, paths)
+
+    def paths(self, commit: int, title: str) -> list[str]:
+        """The files that a commit touches, in order."""
+        found = set(usual_paths(self.dice, commit, title, docs=self._stories.touches_docs(commit)))
+        for column, cause in self._stories.causes(commit):
+            found.update(culprits(cause.kind, Vocabulary(self._seed, _story_of(column, cause), commit)))
+        return sorted(found)
 
     def commit_list(self) -> Iterator[Json]:
         """The branch's commits, newest first."""
@@ -180,7 +190,7 @@ class SyntheticRepository:
         return render(
             cause.kind,
             seed=self._seed,
-            story=f"{job.column.tool}/{cause.kind}/{cause.variant}",
+            story=_story_of(job.column, cause),
             run=job.id,
             repository=self.full_name,
             sha=job.sha or self.sha(job.commit),
@@ -335,6 +345,11 @@ class SyntheticRepository:
     def id_of(self, commit: int, attempt: int, slot: int, *, scheduled: bool = False) -> int:
         """GitHub's ids here: below 2^53, apart for every repository, the same at every look."""
         return self._base + (commit + _MIDDLE) * _ID_COMMIT + attempt * _ID_ATTEMPT + _ID_SCHEDULE * scheduled + slot
+
+
+def _story_of(column: Column, cause: Cause) -> str:
+    """Runs with one story have logs that tell the same."""
+    return f"{column.tool}/{cause.kind}/{cause.variant}"
 
 
 def status_of(span: Span, now_s: int) -> str:

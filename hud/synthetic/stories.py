@@ -212,15 +212,16 @@ class Stories:
     _streaks: dict[int, list[Streak]] = field(default_factory=dict)
     _starved: dict[int, list[Streak]] = field(default_factory=dict)
     _titles: dict[int, str] = field(default_factory=dict)
+    _causes: dict[int, list[tuple[Column, Cause]]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if self.fail_rate <= 0:
             return
-        names = {column.name: column.index for column in self.columns}
+        columns = {column.name: column for column in self.columns}
         for streak in STREAKS:
-            if streak.job in names:
-                self._streaks.setdefault(names[streak.job], []).append(streak)
-                self._tell(streak)
+            if (column := columns.get(streak.job)) is not None:
+                self._streaks.setdefault(column.index, []).append(streak)
+                self._tell(streak, column)
         for column in self.columns:
             hungry = [streak for streak in STREAKS if streak.starves and column.name.startswith(streak.starves)]
             if hungry:
@@ -256,7 +257,19 @@ class Stories:
             return False
         return self.dice.chance(min(0.6, 12 * self.fail_rate), "outage", column.index)
 
-    def _tell(self, streak: Streak) -> None:
+    def causes(self, commit: int) -> list[tuple[Column, Cause]]:
+        """What this commit breaks, changes or mends by the named stories, with the jobs that show it."""
+        return self._causes.get(commit, [])
+
+    def touches_docs(self, commit: int) -> bool:
+        """Whether the jobs that read documentation run on this commit."""
+        return commit in (28, 18) or self.dice.chance(0.35, "docs", commit)
+
+    def _tell(self, streak: Streak, column: Column) -> None:
+        turns = (streak.first_bad, streak.fixed_at, streak.change_at)
+        for commit in (turn for turn in turns if turn is not None):
+            cause = streak.cause_at(max(commit, streak.fixed_at + 1))
+            self._causes.setdefault(commit, []).append((column, cause))
         if streak.breaking_title:
             self._titles[streak.first_bad] = streak.breaking_title
         if streak.fixing_title:
@@ -266,7 +279,7 @@ class Stories:
         """Jobs that give no signal here by the workflow's own conditions."""
         if column.name == "publish (pypi)":
             return SKIPPED
-        if column.tool in ("sphinx", "links") and not self._touches_docs(commit):
+        if column.tool in ("sphinx", "links") and not self.touches_docs(commit):
             return SKIPPED
         if (
             column.tool == "generic"
@@ -275,9 +288,6 @@ class Stories:
         ):
             return Fate("neutral")
         return None
-
-    def _touches_docs(self, commit: int) -> bool:
-        return commit in (28, 18) or self.dice.chance(0.35, "docs", commit)
 
     def _told(self, commit: int, column: Column) -> tuple[Fate, ...] | None:
         if commit == SUPERSEDED_AT and column.workflow == INTEGRATION:

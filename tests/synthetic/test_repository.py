@@ -6,7 +6,7 @@ from itertools import pairwise
 import pytest
 
 from hud.synthetic import SyntheticJob, SyntheticRepository
-from hud.synthetic.stories import MASS_FAILURE_AT, STARTUP_FAILURE_AT, SUPERSEDED_AT
+from hud.synthetic.stories import MASS_FAILURE_AT, STARTUP_FAILURE_AT, STREAKS, SUPERSEDED_AT
 
 NOW_S = 1_796_040_000
 
@@ -193,3 +193,35 @@ def test_a_job_tells_its_steps_and_runner_as_far_as_it_came() -> None:
     assert jobs["in_progress"]["steps"][-1]["status"] == "in_progress"
     assert jobs["in_progress"]["completed_at"] is None
     assert jobs["completed"]["steps"][-1]["name"] == "Complete job"
+
+
+def test_commits_touch_the_files_that_the_logs_of_what_they_break_name() -> None:
+    """Each named story has its culprit, where the failing line, the failing test or its own file can be found in it."""
+    repository = _demo(commits=110)
+    touched = {
+        number: [file["filename"] for file in repository.commit_payload(number)["files"]]
+        for number in repository.commit_numbers()
+    }
+    cells = _cells(repository)
+    for streak in STREAKS:
+        job = next(job for job in cells[streak.first_bad, streak.job] if job.failed)
+        log = b"".join(repository.log(job) or ()).decode().replace("\\", "/")
+        named = [path for path in touched[streak.first_bad] if path.rsplit("/", 1)[1].split(".")[0] in log]
+        assert named, (streak.job, touched[streak.first_bad])
+
+
+def test_commits_are_dated_titled_and_filed_the_same_at_every_look() -> None:
+    assert list(_demo().commit_list()) == list(_demo().commit_list())
+
+
+def test_commits_about_documents_touch_documents_alone_and_all_touch_something() -> None:
+    commits = list(_demo(commits=300).commit_list())
+    assert all(commit["files"] for commit in commits)
+    documents = [c for c in commits if ": Document " in c["commit"]["message"].splitlines()[0]]
+    paths = {file["filename"] for commit in documents for file in commit["files"]}
+    assert len(documents) > 3
+    assert all(path.endswith(".rst") for path in paths)
+
+
+def test_a_repository_without_failures_has_files_too() -> None:
+    assert all(commit["files"] for commit in _demo(fail_rate=0.0).commit_list())

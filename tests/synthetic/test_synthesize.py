@@ -12,6 +12,7 @@ from django.db import transaction
 from pytest_django import DjangoDbBlocker
 
 from hud.models import Cell, Commit, Failure, Job, Log, PullRequest, Repository, Run, Streak, Verdict
+from hud.queries.suspects import hunt_at
 from hud.services import judging
 from hud.services.synthesize import invented_repository, synthesize
 from hud.synthetic import SyntheticRepository
@@ -100,6 +101,25 @@ def test_the_change_of_cause_is_found_from_the_logs_alone(demo: SyntheticReposit
     )
     rows = dict(Commit.objects.filter(places__isnull=False).values_list("places__position", "sha"))
     assert [rows[position] for position in streak.changes] == [demo.sha(4)]
+
+
+@pytest.mark.parametrize(
+    ("job", "first_bad"),
+    [("broker", 5), ("linux-noble-gcc13 / test (default, 2, 5, linux.large)", 9), ("native (gtest)", 9), ("ruff", 14)],
+)
+def test_the_commit_that_breaks_a_job_is_suspected_by_the_files_it_touches(
+    demo: SyntheticRepository, job: str, first_bad: int
+) -> None:
+    commit = Commit.objects.get(sha=demo.sha(first_bad))
+    place = commit.places.select_related("branch").get()
+    hunt = hunt_at(place.branch, Job.objects.get(name=job), place.position)
+    assert hunt is not None
+    assert hunt.suspects[0].commit == commit
+    assert hunt.suspects[0].suspect.reasons[0].startswith("touches ")
+
+
+def test_files_are_known_of_every_commit(demo: SyntheticRepository) -> None:
+    assert not Commit.objects.filter(files=None).exists()
 
 
 def test_a_rerun_that_passed_makes_the_cell_flaky(demo: SyntheticRepository) -> None:

@@ -187,9 +187,14 @@ def _maven_passing(v: Vocabulary, module: str, count: int) -> Iterator[str]:
         yield f"[INFO] Tests run: {v.number(('n', index), 2, 30)}, Failures: 0, Errors: 0, Skipped: 0, Time elapsed: {v.seconds(index, 40)} s - in {test}"
 
 
+def maven_subject(v: Vocabulary) -> str:
+    """The class that the failing integration test is named after."""
+    return v.area.title() + v.fixed(("Failover", "Recovery", "Handover", "Upgrade"), "class")
+
+
 @_log("maven_test", "Run integration tests", "mvn -B -ntp verify -Pintegration")
 def maven_test(v: Vocabulary) -> Iterator[str]:
-    name = f"Test{v.area.title()}{v.fixed(('Failover', 'Recovery', 'Handover', 'Upgrade'), 'class')}"
+    name = f"Test{maven_subject(v)}"
     method = f"test{v.camel()}"
     yield "+ mvn -B -ntp verify -Pintegration"
     yield "[INFO] Scanning for projects..."
