@@ -134,6 +134,15 @@ class TestOnTrunk:
 
         moves(rate, kim, trunk.commits[2], trunk.jobs[0], "flaky", (1, 6), before=(0, 6))
 
+    def test_the_flake_rate_leaves_out_a_healed_commit_that_a_person_calls_a_regression(self, kim: User) -> None:
+        trunk = on_trunk("..F..X")
+
+        def rate() -> Any:
+            hunt = hunt_at(branch_of(trunk), trunk.jobs[0], 5)
+            return (hunt.flakes.flips, hunt.flakes.samples) if hunt else None
+
+        moves(rate, kim, trunk.commits[2], trunk.jobs[0], "regression", (0, 6), before=(1, 6))
+
     def test_the_status_sentence_leaves_out_a_streak_that_is_called_flaky(self, kim: User) -> None:
         trunk = on_trunk("...X")
 
