@@ -192,8 +192,8 @@ def _sibling_signals(job: Job, gap: Sequence[Commit], signatures: set[str]) -> d
 
 
 def _flake_rate(branch: Branch, job: Job) -> FlakeRate:
-    """On how many of the newest commits the job failed without a cause in the code. Where it gave both results, a person
-    may say that the code was the cause."""
+    """On how many of the newest commits the job failed without a cause in the code. Where it gave both results, a
+    person may say that the code was the cause."""
     newest = BranchCommit.objects.filter(branch=branch).order_by("-position").values("commit_id")[:COUNTED_ROWS]
     signal = Q(state="success") | Q(state__in=[state.value for state in FAILING])
     found = Cell.objects.filter(signal, job=job, commit_id__in=newest).aggregate(
