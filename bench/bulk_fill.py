@@ -289,7 +289,7 @@ class BulkFill:
 
     def _write_streak(self, job: Job, streak: Any) -> None:
         cells = [self.failing[job.pk][position] for position in streak.failing]
-        facts = [TrunkCell(State(c.merged.state).value, c.merged.flaky, None, None, False, job.name) for c in cells]
+        facts = [TrunkCell(State(c.merged.state).value, c.merged.flaky, (), job.name) for c in cells]
         for cell, verdict in zip(cells, trunk_verdicts(facts), strict=True):
             told = (verdict.label or "", verdict.reason, verdict.confidence)
             self._add_cell(cell.commit_id, job.pk, cell.run_id, cell.merged, told)

@@ -153,3 +153,9 @@ def _one_by_one(failure: Failure, single: set[str]) -> list[Failure]:
         else replace(failure, tests=(test,), captures=(test,), signature=None)
         for test in sorted(set(failure.tests) - single)
     ]
+
+
+def what_failed(failure: Failure) -> str:
+    """The failure in a few words: a test, a capture or the line, cut to 160 characters."""
+    text = next(iter(failure.tests), "") or next(iter(failure.captures), "") or failure.line or failure.rule
+    return " ".join(text.split())[:160]

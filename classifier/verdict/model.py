@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from classifier.verdict.failure import Failure, causes_of
 
-ENGINE_VERSION = 3
+ENGINE_VERSION = 4
 """Raised when the same evidence would give another verdict."""
 
 Label = Literal["regression", "broken_trunk", "flaky", "infra", "unstable", "cancelled", "unknown"]

@@ -1,18 +1,25 @@
 """Verdicts of the trunk grid: the cells of one job's streak, oldest first.
 
-The first red of a cause is that commit's own; the reds after it were broken by it. A cell about which nothing is known
-neither sets a cause nor ends one, and infrastructure never stands for the code.
+The same question as for a pull request, with less around it: was everything that fails here on trunk before? The first
+red of a cause is that commit's own; the reds after it were broken by it. A cell about which nothing is known neither
+sets a cause nor ends one, and infrastructure never stands for the code.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Literal
 
 from classifier.verdict import jobs
+from classifier.verdict.failure import Failure, causes_of, is_generic, what_failed
 from classifier.verdict.mass import MASS_WORDS
+from classifier.verdict.model import FAILED_CONCLUSIONS, Since
+from classifier.verdict.sameness import is_same
 
-FAILED_STATES = frozenset({"failure", "timed_out", "startup_failure"})
+LogState = Literal["read", "pending", "none", "crashed"]
+"""What is known of a run's log: it was read, is on its way, there is none, or our classifier failed on it."""
 
 
 @dataclass(frozen=True)
@@ -20,118 +27,195 @@ class TrunkCell:
     """One failing-or-flaky cell of a job on trunk.
 
     `state` is the merged state (failure, timed_out, startup_failure, success); `flaky` says that the same commit gave
-    success and failure. `category`, `signature` and `generic` are those of the primary failure, None and False while
-    nothing is classified. `job` is the name with its shard.
+    success and failure. `failures` are ranked, the first is the primary; tests that healed are left out. `job` is the
+    name with its shard, `commit` its sha. `mass`: it failed together with many others (classifier.verdict.mass).
     """
 
     state: str
     flaky: bool
-    category: str | None
-    signature: str | None
-    generic: bool
+    failures: tuple[Failure, ...]
     job: str
     mass: bool = False
+    log: LogState = "read"
+    commit: str = ""
+
+    @property
+    def primary(self) -> Failure | None:
+        return self.failures[0] if self.failures else None
+
+    @property
+    def signature(self) -> str | None:
+        """What the primary failure is known by; None where that stands for nothing in particular."""
+        told = self.primary
+        if self.state not in FAILED_CONCLUSIONS or told is None or is_generic(told):
+            return None
+        return told.told_signature or None
+
+    @cached_property
+    def causes(self) -> tuple[Failure, ...]:
+        """What has to be explained, as for a pull request (`causes_of`)."""
+        return causes_of(self.failures)
+
+    @property
+    def is_infra(self) -> bool:
+        return bool(self.causes) and self.causes[0].is_infra
 
 
 @dataclass(frozen=True)
 class TrunkVerdict:
-    """`label` is a verdict of the design's table, or None for a green cell about which there is nothing to say."""
+    """`label` is a verdict of the design's table, or None for a green cell about which there is nothing to say.
+
+    `since`: since when trunk has what the reason tells of, only for `broken_trunk`. `evidence` are indices of cells of
+    the same streak that show it.
+    """
 
     label: str | None
     reason: str
     confidence: float
+    since: Since | None = None
+    evidence: tuple[int, ...] = ()
 
 
-def trunk_verdicts(cells: Sequence[TrunkCell], kinds: jobs.JobKinds = jobs.DEFAULT) -> list[TrunkVerdict]:
-    """A verdict for each cell of ONE streak, oldest to newest, in the same order."""
-    answers = []
-    cause: str | None = None
-    since = 0
-    for at, cell in enumerate(cells):
-        answers.append(_verdict(cell, cause, at - since, kinds))
-        code = _code_cause(cell)
-        if code is not None and code != cause:
-            cause, since = code, at
-    return answers
+def trunk_verdicts(
+    cells: Sequence[TrunkCell], kinds: jobs.JobKinds = jobs.DEFAULT, *, after_green: bool = False
+) -> list[TrunkVerdict]:
+    """A verdict for each cell of ONE streak, oldest to newest, in the same order. `after_green`: the job passed before
+    the first of them.
+
+    Everything that fails in a cell has to have failed in the nearest one before it that says something; else it is a
+    regression: one new failing test among nine old ones is new.
+    """
+    walk = _Walk(cells, after_green)
+    return [_verdict(walk, at, kinds) for at in range(len(cells))]
 
 
 def cause_changes(cells: Sequence[TrunkCell]) -> list[int]:
     """Where the cause changes inside the streak ("same red, new cause"): indices into `cells`, oldest to newest.
 
-    Unknown, missing and generic signatures neither set nor end a cause. Infrastructure is a cause only until the code
-    has one: after that it is looked through.
+    The cause is the primary failure's signature. Unknown, missing and generic ones neither set nor end it.
+    Infrastructure is a cause only until the code has one: after that it is looked through.
     """
     changes = []
     cause: str | None = None
     code_seen = False
     for at, cell in enumerate(cells):
-        found = _cause(cell)
-        if found is None or (code_seen and is_infra(cell.category)):
+        found = cell.signature
+        is_infra = cell.primary is not None and cell.primary.is_infra
+        if found is None or (code_seen and is_infra):
             continue
         if cause is not None and found != cause:
             changes.append(at)
         cause = found
-        code_seen = code_seen or not is_infra(cell.category)
+        code_seen = code_seen or not is_infra
     return changes
 
 
-def is_infra(category: str | None) -> bool:
-    return category is not None and category.startswith("infra_")
+@dataclass(frozen=True)
+class _Known:
+    """A failure that trunk has: since which cell of the streak, whether the job passed right before that one, and on
+    how many cells it has been seen."""
+
+    failure: Failure
+    since: int
+    is_first: bool
+    reds: int = 1
 
 
-def _cause(cell: TrunkCell) -> str | None:
-    """The signature, where it stands for something."""
-    if cell.state not in FAILED_STATES or cell.generic or not cell.signature or cell.category == "cancelled":
-        return None
-    return cell.signature
+@dataclass
+class _Walk:
+    """The way along a streak. `known`: what the newest cell so far that says something failed of; `last`: its index."""
+
+    cells: Sequence[TrunkCell]
+    after_green: bool
+    known: dict[tuple[str, ...], list[_Known]] = field(default_factory=dict)  # by tests
+    last: int | None = None
+
+    def before(self, failure: Failure) -> _Known | None:
+        return next((one for one in self.known.get(failure.tests, ()) if is_same(failure, one.failure)), None)
+
+    def past(self, at: int) -> None:
+        """Go past a cell that says something."""
+        is_first = self.last is None and self.after_green
+        found = [(cause, self.before(cause)) for cause in self.cells[at].causes]
+        self.known = {}
+        for cause, old in found:
+            now = replace(old, failure=cause, reds=old.reds + 1) if old else _Known(cause, at, is_first)
+            self.known.setdefault(cause.tests, []).append(now)
+        self.last = at
 
 
-def _code_cause(cell: TrunkCell) -> str | None:
-    return None if is_infra(cell.category) else _cause(cell)
+def healed_verdict(cell: TrunkCell, kinds: jobs.JobKinds = jobs.DEFAULT) -> TrunkVerdict:
+    """A commit that gave success as well: flaky, unless its kind of job or its failure forbids that word.
+
+    `cell` holds what one failed attempt found. The same on trunk and off it.
+    """
+    if cell.is_infra:
+        return _infra(cell, "another attempt passed")
+    categories: list[str | None] = [cause.category for cause in cell.causes] or [None]
+    found = [kinds.kind_of_failure(cell.job, category) for category in categories]
+    kind = next((one for one in found if one in jobs.NEVER_FLAKY_KINDS), None)
+    if kind is not None:
+        return TrunkVerdict(None, f"Failed and passed on the same commit; a {kind} failure is never called flaky.", 0.5)
+    if not cell.causes:
+        return TrunkVerdict("flaky", f"The same commit also passed. {_nothing_known(cell)}", 0.6)
+    return TrunkVerdict("flaky", f"The same commit also passed: {what_failed(cell.causes[0])}.", 0.9)
 
 
-def _verdict(cell: TrunkCell, cause: str | None, red_since: int, kinds: jobs.JobKinds) -> TrunkVerdict:
-    """`cause` is the code's cause so far, `red_since` how many cells of the streak ago it came."""
-    if cell.state not in FAILED_STATES or cell.flaky:
-        return _healed(cell, kinds)
-    if is_infra(cell.category):
+def _verdict(walk: _Walk, at: int, kinds: jobs.JobKinds) -> TrunkVerdict:
+    cell = walk.cells[at]
+    if cell.flaky:
+        return healed_verdict(cell, kinds)
+    if cell.state not in FAILED_CONCLUSIONS:
+        return TrunkVerdict(None, "The job passed.", 1.0)
+    if cell.is_infra:
         return _infra(cell, "the code was not tested")
-    if cell.category == "cancelled":
+    if not cell.causes:
+        return _without_cause(cell)
+    answer = _of_causes(walk, cell)
+    walk.past(at)
+    return answer
+
+
+def _of_causes(walk: _Walk, cell: TrunkCell) -> TrunkVerdict:
+    """Was all that fails here there before? `walk` stands before the cell."""
+    if walk.last is None:
+        what = what_failed(cell.causes[0])
+        return TrunkVerdict("regression", f"The first red of its streak, it was not on trunk before: {what}.", 0.85)
+    known = [walk.before(cause) for cause in cell.causes]
+    old = [one for one in known if one is not None]
+    if len(old) < len(known):
+        new = cell.causes[known.index(None)]
+        how = "fails in another way too" if old else "fails in another way"
+        reason = f"Trunk was red already, but this commit {how}: {what_failed(new)}."
+        return TrunkVerdict("regression", reason, 0.75, evidence=(walk.last,))
+    since = Since(walk.cells[old[0].since].commit, old[0].is_first)
+    reason = f"The same failure has been on trunk {since.words(since.commit[:10])}, for {_commits(old[0].reds)}."
+    return TrunkVerdict("broken_trunk", reason, 0.9, since, tuple(sorted({old[0].since, walk.last})))
+
+
+def _without_cause(cell: TrunkCell) -> TrunkVerdict:
+    if cell.failures and all(failure.category == "cancelled" for failure in cell.failures):
         return TrunkVerdict("cancelled", "The only line found says that the run was stopped.", 0.7)
-    if cell.generic or not cell.signature:
-        return TrunkVerdict("unknown", _no_line(cell), 0.5)
-    if cell.signature == cause:
-        return TrunkVerdict("broken_trunk", f"The same failure has been on trunk for {_commits(red_since)}.", 0.9)
-    if cause is not None:
-        return TrunkVerdict("regression", "Trunk was red already, but this commit fails in another way.", 0.75)
-    return TrunkVerdict("regression", "The first red of its streak: this failure was not on trunk before.", 0.85)
+    return TrunkVerdict("unknown", _nothing_known(cell), 0.5)
 
 
 def _infra(cell: TrunkCell, what: str) -> TrunkVerdict:
     """Whether it was one of many or not, only a cell whose own line says so is infrastructure."""
-    reason = f"Infrastructure failed ({cell.category}); {what}."
+    reason = f"Infrastructure failed ({what_failed(cell.causes[0])}); {what}."
     return TrunkVerdict("infra", f"{reason} {MASS_WORDS}", 0.97) if cell.mass else TrunkVerdict("infra", reason, 0.9)
 
 
-def _healed(cell: TrunkCell, kinds: jobs.JobKinds) -> TrunkVerdict:
-    """A commit that gave success as well: flaky, unless its kind of job or its failure forbids that word."""
-    if not cell.flaky:
-        return TrunkVerdict(None, "The job passed.", 1.0)
-    if is_infra(cell.category):
-        return _infra(cell, "another attempt passed")
-    kind = kinds.kind_of_failure(cell.job, cell.category)
-    if kind in jobs.NEVER_FLAKY_KINDS:
-        return TrunkVerdict(None, f"Failed and passed on the same commit; a {kind} failure is never called flaky.", 0.5)
-    if cell.generic or not cell.signature:
-        return TrunkVerdict("flaky", "The same commit also passed; what failed before is not known.", 0.6)
-    return TrunkVerdict("flaky", "The same commit also passed.", 0.9)
-
-
-def _no_line(cell: TrunkCell) -> str:
+def _nothing_known(cell: TrunkCell) -> str:
+    if cell.failures:
+        return "Only a line was found that stands in many different failures."
+    if cell.log == "pending":
+        return "Its log is still on its way; nothing is known before it is read."
+    if cell.log == "crashed":
+        return "Our classifier gave nothing back for this log; that says nothing about the run."
+    if cell.log == "none":
+        return "There is no log."
     if cell.state == "timed_out":
         return "The job ran into its time limit and no line says where."
-    if cell.generic:
-        return "Only a line was found that stands in many different failures."
     return "No line that says what failed was found."
 
 

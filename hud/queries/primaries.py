@@ -1,31 +1,46 @@
-"""The primary cause of runs, for whoever judges trunk."""
+"""What runs failed of, for whoever judges trunk: the primary cause, or all of them. Tests that passed when they were
+tried again are none."""
 
 from __future__ import annotations
 
 from collections.abc import Collection
+from dataclasses import replace
 
 from classifier.verdict import Failure as Cause
+from classifier.verdict.failure import is_generic
 from hud.models import Failure, TestResult
 from hud.queries.flips import without_healed
 from hud.queries.neighbours import causes_of
 
+_FIELDS = ("run_id", "rule", "category", "captures", "signature", "generic", "line", "context", "tests")
+
 
 def primary_causes(run_ids: Collection[int]) -> dict[int, Cause]:
-    """Return the primary cause by row id of the run; tests that passed when they were tried again are none.
+    """Return the primary cause by row id of the run. Its `generic` is the verdict engine's word.
 
     Two statements; four where a test of these runs healed.
     """
-    healed = TestResult.objects.filter(report__run_id__in=run_ids, outcome=TestResult.Outcome.FLAKY)
-    with_healed = set(healed.values_list("report__run_id", flat=True))
-    fields = ("run_id", "rule", "category", "captures", "signature", "generic", "line")
-    rows = Failure.objects.filter(run_id__in=set(run_ids) - with_healed, rank=0).values_list(*fields)
+    with_healed = _with_healed(run_ids)
+    rows = Failure.objects.filter(run_id__in=set(run_ids) - with_healed, rank=0).values_list(*_FIELDS)
     found = {
-        run_id: Cause(rule, category, tuple(captures), signature or None, generic, line)
-        for run_id, rule, category, captures, signature, generic, line in rows
+        run_id: Cause(rule, category, tuple(captures), signature or None, generic, line, tuple(context), tuple(tests))
+        for run_id, rule, category, captures, signature, generic, line, context, tests in rows
     }
     if with_healed:
         found |= {run_id: causes[0] for run_id, causes in without_healed(causes_of(with_healed)).items() if causes}
-    return found
+    return {run_id: replace(cause, generic=is_generic(cause)) for run_id, cause in found.items()}
+
+
+def all_causes(run_ids: Collection[int]) -> dict[int, tuple[Cause, ...]]:
+    """Return all that was found in each run by its row id, primary first. Two statements; three where a test healed."""
+    found = causes_of(run_ids)
+    with_healed = _with_healed(found)
+    return found | without_healed({run_id: found[run_id] for run_id in with_healed}) if with_healed else found
+
+
+def _with_healed(run_ids: Collection[int]) -> set[int]:
+    healed = TestResult.objects.filter(report__run_id__in=list(run_ids), outcome=TestResult.Outcome.FLAKY)
+    return set(healed.values_list("report__run_id", flat=True))
 
 
 def line_of(cause: Cause) -> str:

@@ -362,14 +362,7 @@ def _paired(spans: list[Span], old: dict[int, AlertSpan]) -> list[tuple[Span, Al
 
 
 def _trunk_cell(state: str, cause: Cause | None, job: str) -> TrunkCell:
-    return TrunkCell(
-        state=state,
-        flaky=False,
-        category=cause.category if cause else None,
-        signature=cause.told_signature if cause else None,
-        generic=cause.generic if cause else False,
-        job=job,
-    )
+    return TrunkCell(state=state, flaky=False, failures=(cause,) if cause else (), job=job)
 
 
 def _read_causes(cause: _Cause, cells: list[tuple[int, list[tuple[TrunkCell, Cause | None, int | None]]]]) -> _Cause:
@@ -377,14 +370,14 @@ def _read_causes(cause: _Cause, cells: list[tuple[int, list[tuple[TrunkCell, Cau
     chosen: list[tuple[int, TrunkCell, Cause | None, int | None]] = []
     now = ""
     for position, shards in cells:
-        telling = [s for s in shards if s[0].signature and not s[0].generic]
+        telling = [s for s in shards if s[0].signature]
         best = next((s for s in telling if s[0].signature == now), (telling or shards)[0])
         chosen.append((position, *best))
         now = best[0].signature or now if telling else now
     changed = cause_changes([cell for _, cell, _, _ in chosen])
     cause.changes = [chosen[i][0] for i in changed]
-    known = [c for c in chosen if c[1].signature and not c[1].generic]
-    if cells and chosen[0][1].signature and not chosen[0][1].generic:
+    known = [c for c in chosen if c[1].signature]
+    if cells and chosen[0][1].signature:
         cause.signature = chosen[0][1].signature or ""
     if known:
         start = chosen[changed[-1]] if changed else known[0]

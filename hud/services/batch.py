@@ -16,6 +16,7 @@ class Batch:
     repository: Repository
     dirty_cells: set[tuple[int, int]] = field(default_factory=set)  # (commit id, job id)
     dirty_streaks: set[tuple[int, int]] = field(default_factory=set)  # (commit id, job id): state or cause changed
+    healed_cells: set[tuple[int, int]] = field(default_factory=set)  # (commit id, job id): failed and passed
     judged: set[tuple[int, int]] = field(default_factory=set)  # (commit id, job id): trunk's verdict changed
     touched_branches: dict[int, Branch] = field(default_factory=dict)
     rearranged_branches: set[int] = field(default_factory=set)

@@ -1,16 +1,13 @@
 """Keeps cells: the rows of `Cell` and the characters of `Commit.cells`. The only writer of both."""
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable
 
-from classifier.verdict.jobs import NEVER_FLAKY_KINDS
 from hud.core.cell import ABSENT_CELL, Detail, MergedCell, RunFact, State, merge_runs
 from hud.core.cellcode import ABSENT, encode, put
 from hud.models import Cell, Commit, Job, Run
-from hud.queries.grid import repository_jobs
 from hud.services.batch import Batch
 from hud.services.bulk import insert_rows, update_rows, update_texts
-from hud.services.overlay import overlay, told_of
 
 
 def refresh_cells(batch: Batch) -> None:
@@ -23,7 +20,7 @@ def refresh_cells(batch: Batch) -> None:
     rows = {(c.commit_id, c.job_id): c for c in Cell.objects.filter(commit_id__in=commit_ids, job_id__in=job_ids)}
     made, changed, gone = [], [], []
     merges = {key: merge_runs(facts.get(key, ())) for key in sorted(batch.dirty_cells)}
-    checks = _checks_among(batch, {key[1] for key, merged in merges.items() if merged.flaky})
+    batch.healed_cells.update(key for key, merged in merges.items() if merged.flaky)
     for key, merged in merges.items():
         cell = rows.get(key)
         if merged is ABSENT_CELL:
@@ -31,27 +28,15 @@ def refresh_cells(batch: Batch) -> None:
             rows.pop(key, None)
         elif cell is None:
             cell = rows[key] = Cell(commit_id=key[0], job_id=key[1])
-            _set(cell, merged, run_ids, checks.get(key[1], ""))
+            _set(cell, merged, run_ids)
             made.append(cell)
-        elif _set(cell, merged, run_ids, checks.get(key[1], "")):
+        elif _set(cell, merged, run_ids):
             changed.append(cell)
-    _put_labels([rows[key] for key in batch.dirty_cells if key in rows and rows[key].flaky], made, changed)
     Cell.objects.filter(id__in=gone).delete()
     insert_rows(made)
     update_rows(changed, _FIELDS)
     batch.dirty_streaks.update(batch.dirty_cells)
     write_characters(batch, {key: _character(rows.get(key)) for key in batch.dirty_cells})
-
-
-def _put_labels(flaky: Sequence[Cell], made: Sequence[Cell], changed: list[Cell]) -> None:
-    """Put what people said over the verdicts of flaky cells, which are written here; `changed` gets those it changes.
-
-    Failing cells get theirs from whoever judges them.
-    """
-    written = {id(cell) for cell in (*made, *changed)}
-    before = [told_of(cell) for cell in flaky]
-    overlay(flaky)
-    changed += [c for c, was in zip(flaky, before, strict=True) if told_of(c) != was and id(c) not in written]
 
 
 _FIELDS = [
@@ -82,20 +67,10 @@ def _run_facts(
     return facts, run_ids
 
 
-def _checks_among(batch: Batch, job_ids: Collection[int]) -> dict[int, str]:
-    """Return the kinds of those jobs that are never called flaky: builds, lint and other checks. Two statements."""
-    if not job_ids:
-        return {}
-    names = {job.job_id: job.name.full for job in repository_jobs(batch.repository.pk).values()}
-    kind_of = batch.lists.job_kinds().kind_of
-    kinds = {job_id: kind_of(names[job_id]) for job_id in job_ids if job_id in names}
-    return {job_id: kind for job_id, kind in kinds.items() if kind in NEVER_FLAKY_KINDS}
+def _set(cell: Cell, merged: MergedCell, run_ids: dict[int, int]) -> bool:
+    """Put a merge into its row; tell whether anything changed.
 
-
-def _set(cell: Cell, merged: MergedCell, run_ids: dict[int, int], check: str) -> bool:
-    """Put a merge into its row; tell whether anything changed. Verdicts of failing cells are the streaks' to write.
-
-    `check`: the kind of a job that is never called flaky. That it gave both results stays in the flag.
+    Verdicts of failing cells are the streaks' to write, those of healed ones `judge_healed`'s.
     """
     values: dict[str, object] = {
         "run_id": run_ids[merged.run_id] if merged.run_id is not None else None,
@@ -104,16 +79,7 @@ def _set(cell: Cell, merged: MergedCell, run_ids: dict[int, int], check: str) ->
         "flaky": merged.flaky,
         "run_count": merged.run_count,
     }
-    if merged.flaky and check:
-        reason = f"Failed and passed on the same commit; a {check} failure is never called flaky."
-        values |= {"verdict": "", "verdict_reason": reason, "verdict_confidence": None}
-    elif merged.flaky:
-        values |= {
-            "verdict": "flaky",
-            "verdict_reason": "The same commit failed and passed: the code alone does not decide.",
-            "verdict_confidence": 1.0,
-        }
-    elif not merged.is_failing:
+    if not merged.flaky and not merged.is_failing:
         values |= {"verdict": "", "verdict_reason": "", "verdict_confidence": None}
     changed = any(getattr(cell, name) != value for name, value in values.items())
     for name, value in values.items():

@@ -17,6 +17,7 @@ from hud.services.alerting import evaluate_alerts
 from hud.services.batch import Batch
 from hud.services.cells import refresh_cells
 from hud.services.commits import arrange_branches, write_commits, write_heads
+from hud.services.healed import judge_healed
 from hud.services.live import publish_branch_changed
 from hud.services.locks import lock_repository
 from hud.services.pulls import write_pulls
@@ -57,10 +58,10 @@ def apply_facts(*, repository: Repository, facts: Facts, logs_follow: bool = Fal
     write_origins(batch, rows)
     write_starts(batch, _with_workflow_runs_of(batch, facts.job_runs, [*rows, *listed]))
     _write_annotations(batch, facts.annotations)
+    logs = mark_logs_wanted(batch, logs_follow=logs_follow)  # verdicts say that a log is on its way
     settle(batch)
     ask_about(repository, {c.sha for c in facts.commits} | pulls.changed)
     ask_about(repository, pulls.relabelled - pulls.changed, own_only=True)
-    logs = mark_logs_wanted(batch, logs_follow=logs_follow)
     return Applied(
         logs_wanted=[] if logs_follow else logs,
         classify_again=sorted(batch.classify_again - set(logs)),
@@ -79,6 +80,7 @@ def settle(batch: Batch, *, with_neighbours: bool = True) -> None:
     if batch.columns_changed:
         Repository.objects.filter(pk=batch.repository.pk).update(layout_version=F("layout_version") + 1)
         batch.touch(Branch.objects.filter(repository=batch.repository))
+    judge_healed(batch)
     refresh_streaks(batch)
     evaluate_alerts(batch)
     if with_neighbours:

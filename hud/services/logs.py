@@ -112,6 +112,7 @@ def _fetch_claimed(run_id: int, client: GitHubClient) -> None:
 def _fetch(run: Run, client: GitHubClient) -> None:
     if run.repository.synthetic:
         _settle_log(run, Log.Status.GONE, "A synthetic run has no log at GitHub.")
+        _judge_again(run)
         return
     if run.external_id < 0:
         record_start_failure(run)
@@ -131,6 +132,15 @@ def _fetch(run: Run, client: GitHubClient) -> None:
     except RedirectRefused as error:
         _settle_log(run, Log.Status.REFUSED, str(error))
         classify_again(run)
+
+
+@transaction.atomic
+def _judge_again(run: Run) -> None:
+    """Bring the run's cell up to date: its log is no longer on its way."""
+    lock_repository(run.repository)
+    batch = Batch(run.repository)
+    batch.dirty_streaks.add((run.commit_id, run.job_id))
+    settle(batch)
 
 
 def _fetch_annotations(run: Run, client: GitHubClient) -> bool:
@@ -337,7 +347,6 @@ def record_failures(*, run: Run, failures: Sequence[classifier.Failure], by: Cla
     if differs:
         run.failures.all().delete()
         Failure.objects.bulk_create(rows)
-        batch.dirty_streaks.add((run.commit_id, run.job_id))
     told = _told_conclusion(run, failures)
     if told != run.told_conclusion:
         run.told_conclusion = told
@@ -345,7 +354,9 @@ def record_failures(*, run: Run, failures: Sequence[classifier.Failure], by: Cla
         batch.dirty_cells.add((run.commit_id, run.job_id))
     if by is not None:
         note_reading(run, by)
-    batch.answered.add((run.commit_id, run.job_id))  # also where nothing was found: that is an answer too
+    # Also where nothing was found: that is an answer too, and the log is no longer on its way.
+    batch.answered.add((run.commit_id, run.job_id))
+    batch.dirty_streaks.add((run.commit_id, run.job_id))
     if together is None:
         _settle_answers(batch)
     return differs

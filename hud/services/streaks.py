@@ -4,19 +4,17 @@ A changed cell can only change the streaks between the success below it and the 
 found again, with the same pure functions as if all had been.
 """
 
+from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from classifier.verdict import Failure as Cause
 from classifier.verdict.trunk import TrunkCell, TrunkVerdict, cause_changes, trunk_verdicts
 from hud.core import streak as core
-from hud.core.cell import State
 from hud.core.cellcode import ABSENT, FAILING_CHARS, GREEN_CHARS, LOOKS
-from hud.core.names import ColumnName
 from hud.core.streak import StreakCell, find_streaks
 from hud.models import Branch, BranchCommit, Cell, Job, Streak
-from hud.queries.primaries import primary_causes
+from hud.queries.trunk_cells import RedCell, full_name_of, trunk_cells
 from hud.services.batch import Batch
 from hud.services.bulk import update_rows
 from hud.services.cells import character_of, write_characters
@@ -154,7 +152,9 @@ def _refresh_job(
     old = {s.first_bad: s for s in known if s.first_bad <= high and s.last_bad >= low}
     for streak in found:
         commit_ids = [by_position[p].commit_id for p in streak.failing]
-        changes = _judge(batch, job, streak, commit_ids)
+        # A verdict rests on the cells before it: those below what changed keep theirs.
+        judged_from = bisect_left(streak.failing, min(positions))
+        changes = _judge(batch, job, streak, commit_ids, judged_from)
         if _write_streak(branch, job, streak, changes, old.pop(streak.first_bad, None)):
             batch.touch([branch])
     if old:
@@ -176,34 +176,32 @@ def _rows_between_successes(job: Job, trunk: _Trunk, low: int, high: int) -> lis
     return [*reversed(below), *trunk.between(low, high), *above]
 
 
-def _judge(batch: Batch, job: Job, streak: core.Streak, commit_ids: Sequence[int]) -> list[int]:
-    """Write the verdicts of a streak's cells. Returns the positions where the cause changed."""
-    cells = {c.commit_id: c for c in Cell.objects.filter(job=job, commit_id__in=commit_ids)}
-    ordered = [cells[c] for c in commit_ids]
-    causes = primary_causes([cell.run_id for cell in ordered if cell.run_id])
-    mass = _mass_failures(batch, [run_id for run_id, cause in causes.items() if cause.is_infra])
-    facts = [_trunk_cell(job, cell, causes.get(cell.run_id or 0), mass) for cell in ordered]
-    before = [told_of(cell) for cell in ordered]
-    for cell, verdict in zip(ordered, _verdicts(batch, job, facts), strict=True):
-        _set_verdict(cell, verdict)
-    overlay(ordered)
-    changed = [cell for cell, was in zip(ordered, before, strict=True) if told_of(cell) != was]
+def _judge(batch: Batch, job: Job, streak: core.Streak, commit_ids: Sequence[int], judged_from: int) -> list[int]:
+    """Write the verdicts of a streak's cells from the index on. Returns the positions where the cause changed."""
+    reds = _red_cells(job, commit_ids)
+    facts = trunk_cells(full_name_of(job), reds, judged_from, lambda run_ids: _mass_failures(batch, run_ids))
+    verdicts = _verdicts(batch, job, facts, after_green=streak.last_good is not None)
+    judged = dict(zip(commit_ids[judged_from:], verdicts[judged_from:], strict=True))
+    cells = list(Cell.objects.filter(job=job, commit_id__in=list(judged))) if judged else []
+    before = [told_of(cell) for cell in cells]
+    for cell in cells:
+        _set_verdict(cell, judged[cell.commit_id])
+    overlay(cells)
+    changed = [cell for cell, was in zip(cells, before, strict=True) if told_of(cell) != was]
     update_rows(changed, ["verdict", "verdict_reason", "verdict_confidence"])
     batch.judged.update((cell.commit_id, cell.job_id) for cell in changed)
     write_characters(batch, {(c.commit_id, c.job_id): character_of(c) for c in changed})
     return [streak.failing[i] for i in cause_changes(facts)]
 
 
-def _trunk_cell(job: Job, cell: Cell, cause: Cause | None, mass: Collection[int]) -> TrunkCell:
-    return TrunkCell(
-        state=State(cell.state).value,
-        flaky=cell.flaky,
-        category=cause.category if cause else None,
-        signature=cause.told_signature if cause else None,
-        generic=cause.generic if cause else False,
-        job=full_name_of(job),
-        mass=cell.run_id in mass,
-    )
+def _red_cells(job: Job, commit_ids: Sequence[int]) -> list[RedCell]:
+    """Return the job's cells on these commits, in their order."""
+    rows = Cell.objects.filter(job=job, commit_id__in=commit_ids)
+    found = {
+        commit_id: RedCell(commit_id, sha, state, run_id)
+        for commit_id, sha, state, run_id in rows.values_list("commit_id", "commit__sha", "state", "run_id")
+    }
+    return [found[commit_id] for commit_id in commit_ids]
 
 
 def _mass_failures(batch: Batch, run_ids: Collection[int]) -> set[int]:
@@ -214,17 +212,11 @@ def _mass_failures(batch: Batch, run_ids: Collection[int]) -> set[int]:
     return set(found)
 
 
-def _verdicts(batch: Batch, job: Job, cells: Sequence[TrunkCell]) -> list[TrunkVerdict]:
+def _verdicts(batch: Batch, job: Job, cells: Sequence[TrunkCell], *, after_green: bool) -> list[TrunkVerdict]:
     """The engine's answers for the cells of a streak; a job that people declared unstable is just that."""
     if batch.lists.unstable_among([full_name_of(job)]):
         return [TrunkVerdict("unstable", "People declared this job unstable.", 0.95) for _ in cells]
-    return trunk_verdicts(cells, batch.lists.job_kinds())
-
-
-def full_name_of(job: Job) -> str:
-    """Return "workflow / job", by which the repository's lists and the verdict engine know it."""
-    is_start = job.kind == Job.Kind.WORKFLOW_START
-    return ColumnName(job.column, job.workflow.name, job.name, job.workflow.path, is_start).full
+    return trunk_verdicts(cells, batch.lists.job_kinds(), after_green=after_green)
 
 
 def _set_verdict(cell: Cell, verdict: TrunkVerdict) -> None:
