@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
 from django.db.models import QuerySet
 
-from classifier.verdict import Since
+from classifier.verdict import ENGINE_VERSION, Since
+from classifier.verdict.engine import ACTIONS
 from hud.core.cell import FAILING, Detail, State, state_of
 from hud.core.text import storable
 from hud.core.wholenumber import whole_number
 from hud.models import BranchCommit, Cell, Commit, Job, Label, Repository, Run, Verdict
 from hud.queries.grid import repository_jobs
+from hud.queries.trunk_why import attempts_of, basis_of
 
 MOST_WITNESSES = 12
 
@@ -54,7 +56,7 @@ class Answer:
 @dataclass(frozen=True, slots=True)
 class Why:
     """A cell and all that was said of its cause. `answer` is the engine's for the run that speaks; `others` for the
-    cell's other runs. `word` is the person's that holds."""
+    cell's other runs. `word` is the person's that holds. `place`: where the commit stands on trunk."""
 
     commit: Commit
     job: Job
@@ -63,11 +65,15 @@ class Why:
     state: State
     detail: Detail
     run: int | None
-    on_trunk: bool
+    place: BranchCommit | None
     answer: Answer | None
     others: tuple[Answer, ...]
     word: Label | None
     history: tuple[Label, ...]
+
+    @property
+    def on_trunk(self) -> bool:
+        return self.place is not None
 
     @property
     def can_be_labelled(self) -> bool:
@@ -94,7 +100,7 @@ def _cells() -> QuerySet[Cell]:
 def _why(repository: Repository, cell: Cell) -> Why:
     column = cell.job.column
     names = repository_jobs(repository.pk)
-    on_trunk = BranchCommit.objects.filter(commit=cell.commit, branch__tracked=True).exists()
+    place = place_of(repository, cell.commit)
     words = tuple(Label.objects.filter(commit=cell.commit, job=cell.job).order_by("-pk"))
     word = next((word for word in words if word.undone_at is None), None)
     verdicts = list(
@@ -102,7 +108,7 @@ def _why(repository: Repository, cell: Cell) -> Why:
     )
     witnesses = witnesses_of(repository, {one for verdict in verdicts for one in verdict.evidence})
     answers = [_answer(verdict, witnesses) for verdict in verdicts]
-    shown = _of_trunk(cell, word) if on_trunk else _first_of(answers, cell.run.external_id if cell.run else 0)
+    shown = _of_trunk(place, cell, word) if place else _first_of(answers, cell.run.external_id if cell.run else 0)
     return Why(
         commit=cell.commit,
         job=cell.job,
@@ -111,7 +117,7 @@ def _why(repository: Repository, cell: Cell) -> Why:
         state=State(cell.state),
         detail=Detail(cell.detail),
         run=cell.run.external_id if cell.run else None,
-        on_trunk=on_trunk,
+        place=place,
         answer=shown,
         others=tuple(answer for answer in answers if answer is not shown),
         word=word,
@@ -124,14 +130,45 @@ def _first_of(answers: list[Answer], run: int) -> Answer | None:
     return next((answer for answer in answers if answer.run == run), answers[0] if answers else None)
 
 
-def _of_trunk(cell: Cell, word: Label | None) -> Answer | None:
-    """The engine's answer on trunk stands in the cell itself, or with the person's word over it."""
+def _of_trunk(place: BranchCommit, cell: Cell, word: Label | None) -> Answer | None:
+    """The engine's answer on trunk stands in the cell itself, or with the person's word over it. What it rests on is
+    told as long as the engine still says so: an answer of an older engine stands without."""
     told = (cell.verdict, cell.verdict_reason, cell.verdict_confidence)
     if word is not None:
         told = (word.engine_label, word.engine_reason, word.engine_confidence)
     label, reason, confidence = told
-    run = cell.run.external_id if cell.run else 0
-    return Answer(run, label, reason, confidence, None, "", None, (), 0) if label or reason else None
+    if not label and not reason:
+        return None
+    basis = basis_of(place, cell) if State(cell.state) in FAILING else None
+    holds = basis is not None and (basis.verdict.label or "") == label
+    run_ids = attempts_of(cell) if cell.flaky else basis.run_ids if basis and holds else ()
+    return Answer(
+        run=cell.run.external_id if cell.run else 0,
+        label=label,
+        reason=reason,
+        confidence=confidence,
+        blocks=None,
+        action=_to_do(cell, label),
+        engine_version=ENGINE_VERSION if holds or cell.flaky else None,
+        witnesses=_runs_shown(run_ids[:MOST_WITNESSES]),
+        more=len(run_ids[MOST_WITNESSES:]),
+        since=basis.verdict.since if basis and holds else None,
+    )
+
+
+def _to_do(cell: Cell, label: str) -> str:
+    """What the verdict asks for; a pass of the same code leaves nothing to do again."""
+    action = next((action for known, action in ACTIONS.items() if known == label), "")
+    return "ignore" if action == "rerun" and cell.flaky else action
+
+
+def _runs_shown(run_ids: Sequence[int]) -> tuple[Witness, ...]:
+    """Return these runs (row ids) in their order. One statement, none for no runs."""
+    if not run_ids:
+        return ()
+    runs = Run.objects.select_related("commit", "job").defer("steps", "labels", "commit__cells")
+    found = runs.in_bulk(run_ids)
+    return tuple(_witness_run(found[pk]) for pk in run_ids if pk in found)
 
 
 def _answer(verdict: Verdict, witnesses: dict[str, Witness]) -> Answer:

@@ -13,7 +13,7 @@ from django.views.decorators.http import require_http_methods
 from hud.core.glyph import VERDICT_WORDS
 from hud.models import Branch, Repository
 from hud.queries.suspects import Hunt, hunt_at
-from hud.queries.why import Why, place_of, why_at
+from hud.queries.why import Why, why_at
 from hud.services.labels import LONGEST_REASON, BadLabel, labels_for, set_label, undo_label
 from hud.services.permissions import is_on_call
 from hud.views.access import to_sign_in
@@ -65,7 +65,7 @@ def _act(request: HttpRequest, repository: Repository, found: Why) -> str:
 
 
 def _page(request: HttpRequest, repository: Repository, found: Why, error: str = "", status: int = 200) -> HttpResponse:
-    branch, hunt = _hunt(repository, found)
+    branch, hunt = _hunt(found)
     engine = found.answer.label if found.answer else ""
     context = {
         "repository": repository,
@@ -86,9 +86,9 @@ def _page(request: HttpRequest, repository: Repository, found: Why, error: str =
     return render(request, "hud/why.html", context, status=status)
 
 
-def _hunt(repository: Repository, found: Why) -> tuple[Branch | None, Hunt | None]:
+def _hunt(found: Why) -> tuple[Branch | None, Hunt | None]:
     """Return the branch that the commit stands on, the default one first, and the hunt for its streak there."""
-    place = place_of(repository, found.commit)
+    place = found.place
     return (place.branch, hunt_at(place.branch, found.job, place.position)) if place else (None, None)
 
 
