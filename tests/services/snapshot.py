@@ -53,7 +53,8 @@ def _fields(row: Any, *names: str) -> tuple[Any, ...]:
 
 def _commit(commit: Commit, columns: dict[int, tuple[str, str, str]]) -> tuple[Any, ...]:
     looks = {columns[i]: LOOKS[c] for i, c in enumerate(commit.cells) if c != ABSENT}
-    return (*_fields(commit, "title", "author", "committed_at", "first_parent", "pull_number"), looks)
+    told = _fields(commit, "title", "author", "committed_at", "first_parent", "pull_number", "files", "files_lack")
+    return (*told, looks)
 
 
 def _branch(branch: Branch, names: dict[int, tuple[str, str, str]]) -> dict[str, Any]:

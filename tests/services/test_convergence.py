@@ -33,6 +33,12 @@ def _pull(number: int, head: str, minute: int, before: str = "") -> Event:
     return "pull_request", payload | {"repository": REPOSITORY}
 
 
+def _files(name: str, paths: list[str] | None) -> Event:
+    """GitHub's word on the files of a commit; None: it does not tell them."""
+    files = None if paths is None else [{"filename": path} for path in paths]
+    return "rest.commit_files", {"items": [{"sha": sha(name), "files": files}]}
+
+
 def _history() -> list[Event]:
     """Four commits, a merge among them; two workflows of one name; reruns, restarts, a broken file, another
     app's checks, all states."""
@@ -44,6 +50,14 @@ def _history() -> list[Event]:
         _pull(5, "a2", 2, before="a1"),
     ]
     told[2][1]["commits"][-1]["message"] = "Merge branch 'f' (#9)"
+    told[0][1]["commits"][0]["modified"] = ["a.py"]
+    told += [
+        _files("c2", ["a.py"]),
+        _files("c2", None),
+        _files("c3", None),
+        _files("c4", list("abc")),
+        _files("c4", []),
+    ]
     for number, name in enumerate(("c1", "c2", "c3", "c4", "a1"), 1):
         told += _runs_of(number, name)
     told.append(
