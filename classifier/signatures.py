@@ -27,7 +27,7 @@ _CHANGING: Final = (
     (re.compile(r"(?<![\w\[\]./#%=-])(?![45]\d\d\b)-?\d+(?:\.\d+)?(?:e[+-]?\d+)?(?![\w\]./-])"), "<n>"),
     (re.compile(r"(?<=\bpid[ =:])\d+|(?<=\bPID[ =:])\d+"), "<n>"),
 )  # fmt: skip
-_CAPTURE_LIMIT_CHARS: Final = 2_000
+CAPTURE_LIMIT_CHARS: Final = 2_000
 
 
 def signature_of(rule: str, captures: Iterable[str]) -> str:
@@ -41,7 +41,7 @@ def signature_of(rule: str, captures: Iterable[str]) -> str:
 
 def steady_text(text: str) -> str:
     """The text without times, addresses, hashes, temporary paths, line numbers, durations and counts."""
-    text = valid_text(text[:_CAPTURE_LIMIT_CHARS])
+    text = valid_text(text[:CAPTURE_LIMIT_CHARS])
     if text.isdigit():
         return text
     for pattern, mark in _CHANGING:

@@ -59,6 +59,7 @@ class _Decision:
         self.run = scenario.run
         self.kinds = kinds
         self.unstable = frozenset(jobs.family_of(name) for name in scenario.declared.unstable_jobs)
+        self.suppressed = frozenset(jobs.family_of(name) for name in scenario.declared.suppressed_by_labels)
         others = unique_runs(scenario.same_commit, prefer_red=True)
         self.attempts = [one for one in others if one.id != self.run.id and self._is_attempt(one)]
         self.passed = [one for one in self.attempts if one.is_green]
@@ -105,7 +106,7 @@ class _Decision:
         family = jobs.family_of(self.run.job)
         if family in self.unstable:
             return self._say("unstable", "People declared this job unstable.", 0.95)
-        if family in {jobs.family_of(name) for name in self.scenario.declared.suppressed_by_labels}:
+        if family in self.suppressed:
             return self._say("unstable", "A label on this change switches this job off.", 0.95)
         return None
 
@@ -235,7 +236,9 @@ class _Decision:
         )
 
     def _kind(self, failure: Failure | None) -> jobs.Kind:
-        return self.kinds.kind_of_failure(self.run.job, failure.category if failure else None)
+        """A workflow that did not start has run no test, whatever its name: that is its file's fault, not chance."""
+        kind = self.kinds.kind_of_failure(self.run.job, failure.category if failure else None)
+        return "sanity" if kind == "test" and self.run.conclusion == "startup_failure" else kind
 
     def _is_unstable(self, job: str) -> bool:
         return jobs.family_of(job) in self.unstable or "unstable" in jobs.parse(job).config
@@ -275,11 +278,13 @@ class _Decision:
         return any(all(is_covered(failure, one) for failure in failures) or self._would_be_excused(one) for one in runs)
 
     def _failing_siblings(self) -> list[list[Run]]:
-        """The red runs of each other job and shard of this change; unstable jobs and those with a pass are left out."""
+        """The red runs of each other job and shard of this change. Jobs that are unstable or switched off are left out,
+        and those with a pass."""
+        off = self.unstable | self.suppressed
         found: dict[tuple[str, tuple[int, int] | None], list[Run]] = {}
         for one in self.scenario.same_change:
             name = jobs.parse(one.job)
-            if one.id != self.run.id and not self._is_attempt(one) and name.family not in self.unstable:
+            if one.id != self.run.id and not self._is_attempt(one) and name.family not in off:
                 found.setdefault((name.family, name.shard), []).append(one)
         return [
             [one for one in runs if one.is_red]

@@ -10,6 +10,8 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
+from itertools import combinations
+from typing import NamedTuple
 
 from classifier.verdict import jobs
 from classifier.verdict.chances import wilson_lower_bound
@@ -17,6 +19,8 @@ from classifier.verdict.failure import Failure, is_bare
 from classifier.verdict.model import Label, Run, Scenario, Since, unique_runs
 from classifier.verdict.sameness import has_same_failures, is_covered
 from classifier.verdict.timeline import RED_STATES, State, Timeline, TrunkCommit, author_key, says_something
+
+CLOCK_SKEW = timedelta(hours=1)
 
 
 @dataclass(frozen=True)
@@ -31,6 +35,18 @@ class Finding:
     confidence: float
     runs: tuple[str, ...] = ()
     since: Since | None = None
+
+
+class Witness(NamedTuple):
+    """A look-alike that counts: who saw the failure, on which change and commit."""
+
+    author: str
+    change: str
+    commit: str
+
+    def is_apart_from(self, other: Witness) -> bool:
+        """Another author alone is not enough: two people may push to one change, two changes may share a commit."""
+        return all(mine != theirs for mine, theirs in zip(self, other, strict=True))
 
 
 @dataclass
@@ -55,11 +71,13 @@ class Evidence:
         return [commit.at for commit in commits if commit.changes & self.own_changes]
 
     def _base_age(self) -> timedelta | None:
-        """From the base's commit to the push of the run; None where either is not known."""
+        """From the base's commit to the push of the run; None where either is not known, or where the base is said to
+        be of later than the push by more than clocks go wrong."""
         base, pushed = self.scenario.base, self.scenario.run.pushed_at
         if base is None or base.committed_at is None or pushed is None:
             return None
-        return pushed - base.committed_at
+        age = pushed - base.committed_at
+        return age if age >= -CLOCK_SKEW else None
 
     @property
     def authors_needed(self) -> int | None:
@@ -89,7 +107,7 @@ class Evidence:
         if state == "flip":
             return self._flipped(failure, commit) if is_direct else None
         red = _red_commits(states[at:])
-        if not is_direct and (is_bare(failure) or not self._counts_as_look_alike(red)):
+        if not is_direct and (is_bare(failure) or not self._counts_as_look_alike(red, self._beside_trunk(failure))):
             return None
         return self._broken_before(failure, commit, self.timeline.since(path[at:], failure))
 
@@ -167,12 +185,13 @@ class Evidence:
             and not self._ended_before_push(later[index + 1 :])
             and not self._is_no_alibi(failure, commit, state)
         ]
-        if not self._counts_as_look_alike(red):
+        beside = self._beside_trunk(failure)
+        if not self._counts_as_look_alike(red, beside):
             return None
         since = self.timeline.since(self.timeline.down_from(red[0]), failure)
         reason = _after_words(since, red[0])
-        runs = (run for commit in red for run in commit.failing_so(failure))
-        return Finding("broken_trunk", reason, 0.8 if len(red) > 1 else 0.7, _ids(runs), since)
+        runs = [run for commit in red for run in commit.failing_so(failure)]
+        return Finding("broken_trunk", reason, 0.8 if len(red) > 1 else 0.7, _ids([*runs, *beside]), since)
 
     def _ended_before_push(self, later: Sequence[tuple[TrunkCommit, State]]) -> bool:
         pushed = self.scenario.run.seen_at
@@ -181,10 +200,10 @@ class Evidence:
             for commit, state in later
         )
 
-    def _counts_as_look_alike(self, red: Iterable[TrunkCommit]) -> bool:
-        """Enough other authors among the commits inside the window, for the age of the base."""
+    def _counts_as_look_alike(self, red: Iterable[TrunkCommit], beside: Iterable[Run]) -> bool:
+        """Enough other authors among the commits inside the window and the runs `beside` them, for the base's age."""
         mine = author_key(self.scenario.run)
-        authors: set[str] = set()
+        seen: list[Witness] = []
         if self.scenario.run.change is None:
             self.notes["nobody knows which change this is, so it may be its own landing"] += 1
             return False
@@ -196,18 +215,29 @@ class Evidence:
             elif mine is None or not commit.authors or mine in commit.authors:
                 self.notes["it is from the same author, or the author is not known"] += 1
             else:
-                authors |= commit.authors
-        return self._are_enough(authors)
+                change = min(commit.changes)
+                seen += (Witness(author, change, commit.commit) for author in sorted(commit.authors))
+        return self._are_enough([*seen, *map(_witness, beside)] if seen else [])
 
-    def _are_enough(self, authors: set[str]) -> bool:
-        if not authors:
+    def _beside_trunk(self, failure: Failure) -> list[Run]:
+        """Other people's changes that failed in this one way, as this run did: they speak beside a red of trunk where
+        its author alone is too little."""
+        if self.authors_needed != 2 or self.scenario.run.causes != (failure,) or self._fails_in_other_jobs([failure]):
+            return []
+        runs = unique_runs(self.scenario.elsewhere, prefer_red=False)
+        return [run for run in runs if self._is_look_alike(run, [failure], frozenset())]
+
+    def _are_enough(self, seen: Sequence[Witness]) -> bool:
+        if not seen:
             return False
         needed = self.authors_needed
         if needed is None:
             self.notes["the base is too old, or its age is not known"] += 1
-        elif len(authors) < needed:
-            self.notes[f"the base is {_days(self.base_age)} old, which takes {needed} different authors"] += 1
-        return needed is not None and len(authors) >= needed
+            return False
+        if needed == 1 or any(one.is_apart_from(other) for one, other in combinations(sorted(set(seen)), 2)):
+            return True
+        self.notes[f"the base is {_days(self.base_age)} old, which takes {needed} different authors"] += 1
+        return False
 
     def _is_near(self, moment: datetime | None) -> bool:
         mine = self.scenario.run.seen_at
@@ -246,8 +276,8 @@ class Evidence:
             return None
         runs = unique_runs(self.scenario.elsewhere, prefer_red=False)
         found = [run for run in runs if self._is_look_alike(run, failures, explained_tests)]
-        authors = {author for author in (author_key(run) for run in found) if author}
-        if not self._are_enough(authors):
+        authors = {author_key(run) for run in found}
+        if not self._are_enough([_witness(run) for run in found]):
             return None
         if self._fails_in_other_jobs(failures):
             self.notes["the failure is in other jobs of this change too, and chance does not strike twice"] += len(
@@ -319,6 +349,11 @@ class Evidence:
     def base_is_green(self) -> bool:
         base = self.timeline.base
         return base is not None and any(run.is_green for run in base.runs)
+
+
+def _witness(run: Run) -> Witness:
+    """Of a run that `_is_look_alike`: its author and change are known."""
+    return Witness(author_key(run) or "", run.change or "", run.commit)
 
 
 def _red_commits(streak: Sequence[tuple[TrunkCommit, State]]) -> list[TrunkCommit]:

@@ -9,51 +9,12 @@ from functools import cached_property
 import re2
 
 from classifier.signatures import signature_of
-
-# Lines that stand in many different failures, whatever rule found them and even where nobody flagged them as generic.
-_GENERIC = re2.compile(
-    r"(?i)^(?:\S*##\[error\])?\s*(?:(?:npm err!|error|fatal|failure|elifecycle):?\s+)*(?:"
-    r"(?:the )?process (?:'[^']*' |\"[^\"]*\" )?(?:completed|exited|failed)(?: with)?:?"
-    r" (?:an? )?exit (?:code|status) '?-?\d+'?"
-    r"|(?:[\w./-]+ )?(?:command|script|step|shell|bash|cmd|powershell|pwsh|recipe|task|job|build|program)"
-    r"(?: ['\"`][^'\"`]*['\"`])?:? "
-    r"(?:was )?(?:exited|failed|returned|terminated|completed)(?::| with)?(?: an?)?(?: non-?zero)?"
-    r"(?: exit)?(?: with)? (?:code|status)(?: '?-?\d+'?)?(?:[:,].*)?"
-    r"|(?:exited|failed) with (?:an? )?(?:exit )?(?:code|status)(?: exit status)? '?-?\d+'?"
-    r"|exit(?:ed)?(?: with)? (?:code|status):? -?\d+|exit -?\d+"
-    r"|failed to run script step:? .*|executing the custom container implementation failed\b.*"
-    r"|code elifecycle|lifecycle script .* failed.*"
-    r"|make(?:\[\d+\])?: \*\*\* .*error \d+"
-    r"|ninja: build stopped\b.*"
-    r"|=+ ?(?:failures|errors|short test summary info) ?=+"
-    r"|traceback \(most recent call last\):|\* what went wrong:.*"
-    r"|(?:failed: |error: )?build did not complete(?: successfully)?"
-    r"|executed \d+ out of \d+ tests?:.*"
-    r"|failed \((?:failures|errors|skipped|expected failures|unexpected successes)=.*"
-    r"|=*\s*(?:\d+ (?:failed|passed|errors?|skipped|deselected|warnings?|xfailed|xpassed|rerun)(?:, )?)+(?: in .*)?"
-    r"|build failed(?: in [\d.:hms ]+| with an exception|: exit .*)?"
-    r"|(?:some |the )?(?:tests?|checks?|steps?|jobs?|scripts?|commands?|builds?)"
-    r" (?:have |has |did |were )?fail(?:ed|ing)?"
-    r"(?:\.? +see .*|:? ?exit code -?\d+)?"
-    r"|there (?:were|are) (?:failing tests|test failures)\b.*"
-    r"|fail(?:ed|ures?)?|errors?|aborted?|unknown error|internal error|non-?zero exit code"
-    r"|the (?:operation|run) was cancell?ed"
-    r"|the (?:action|job) .*(?:has timed out after|exceeded the maximum execution time).*"
-    r")[.!]?\s*$"
-)
-
-# A crash or a hang that names no place: enough to say that the code broke, too little to be the same as another one.
-_BARE = re2.compile(
-    r"(?i)^(?:fatal )?(?:segmentation fault|bus error|aborted|killed|illegal instruction|floating point exception"
-    r"|(?:received )?(?:signal:? )?sig[a-z]{3,6}|timed? ?out|timeout|core dumped)(?: \(core dumped\))?\.?$"
-)
-
-
-_VAGUE = re2.compile(
-    r"(?i)^(?:fatal |uncaught )?(?:assertion ?(?:failed|error)|exception|runtime ?error|panic(?:ked)?)[:.!]?$"
-)
+from classifier.verdict import wrappers
+from classifier.verdict.wrappers import is_wrapper
 
 _LONGEST_GENERIC = 500
+_PLACE = re2.compile(r"[\w./\\-]+\.[A-Za-z]\w{0,4}(?::\d+|\(\d+)|::\w")
+"""A file with a line, or a name inside another."""
 
 
 @dataclass(frozen=True)
@@ -72,9 +33,16 @@ class Failure:
     context: tuple[str, ...] = ()
     tests: tuple[str, ...] = ()
 
+    @property
+    def said(self) -> tuple[str, ...]:
+        """What the failure says: its captures, or the line where nothing was captured."""
+        told = tuple(text for text in self.captures if text.strip())
+        return told or ((self.line,) if self.line.strip() else ())
+
     @cached_property
     def computed_signature(self) -> str:
-        return signature_of(self.rule, self.captures)
+        """Where neither a test nor a capture tells failures of one rule apart, the line does."""
+        return signature_of(self.rule, self.captures if self.tests else self.said)
 
     @property
     def told_signature(self) -> str:
@@ -86,32 +54,23 @@ class Failure:
         return self.category.startswith("infra_")
 
 
-# A wrapper that at least names its command: enough for the same red on the base, too little for one elsewhere.
-_WRAPPER = re2.compile(r"(?i)returned non-?zero exit (?:status|code)|exited with (?:non-?zero )?(?:code|status)")
-
-
 def is_generic(failure: Failure) -> bool:
-    """No evidence of anything: flagged so, or a line that wraps every failure, whatever part of it was captured."""
+    """No evidence of anything: flagged so, or a line that wraps every failure, whatever part of it was captured.
+
+    A failing test that is known says enough, whatever line stands beside it.
+    """
     if failure.generic or failure.category == "cancelled":
         return True
-    said = failure.captures or ((failure.line,) if failure.line else ())
-    if not said:
-        return not failure.tests
+    if failure.tests:
+        return False
     line = failure.line.strip()[:_LONGEST_GENERIC]
-    wraps = bool(line) and _is_wrapper(line)
-    return all(_is_wrapper(text) or (wraps and text.strip() in line) for text in said)
-
-
-def _is_wrapper(text: str) -> bool:
-    return len(text) <= _LONGEST_GENERIC and bool(_GENERIC.match(text.strip()))
+    wraps = bool(line) and is_wrapper(line)
+    return all(is_wrapper(text) or (wraps and text.strip() in line) for text in failure.said)
 
 
 def is_bare(failure: Failure) -> bool:
     """A crash, a hang or a failed command without a place: it may be new here, but it is no look-alike of another."""
-    if failure.tests:
-        return False
-    said = failure.captures or (failure.line,)
-    return all(_BARE.match(text.strip()) or _WRAPPER.search(text) or _VAGUE.match(text.strip()) for text in said)
+    return not failure.tests and all(wrappers.is_bare(text) for text in failure.said)
 
 
 def causes_of(failures: Sequence[Failure]) -> tuple[Failure, ...]:
@@ -135,8 +94,10 @@ def causes_of(failures: Sequence[Failure]) -> tuple[Failure, ...]:
 
 
 def _is_echo(failure: Failure) -> bool:
-    """A line by which the runner repeats that something above it failed."""
-    return failure.category == "unknown" and not failure.tests and failure.line.lstrip().startswith("##[error]")
+    """A line by which the runner repeats that something above it failed. One that names a place is a failure itself."""
+    if failure.category != "unknown" or failure.tests or not failure.line.lstrip().startswith("##[error]"):
+        return False
+    return not _PLACE.search(failure.line)
 
 
 def _one_by_one(failure: Failure, single: set[str]) -> list[Failure]:

@@ -7,7 +7,7 @@ from functools import lru_cache
 
 import re2
 
-from classifier.signatures import steady_text
+from classifier.signatures import CAPTURE_LIMIT_CHARS, steady_text
 from classifier.verdict.failure import Failure
 from classifier.verdict.model import Run
 
@@ -46,7 +46,12 @@ def _has_equal_signature(one: Failure, other: Failure) -> bool:
     """Stored signatures are compared where both have one, else those computed from rule and captures."""
     if one.signature and other.signature:
         return one.signature == other.signature
-    return one.computed_signature == other.computed_signature
+    return one.computed_signature == other.computed_signature and _tails(one) == _tails(other)
+
+
+def _tails(failure: Failure) -> tuple[str, ...]:
+    """What stands behind the part of a very long text that the signature is made of."""
+    return tuple(text[CAPTURE_LIMIT_CHARS:] for text in failure.said)
 
 
 def has_alike_commands(one: Failure, other: Failure) -> bool:
