@@ -15,7 +15,9 @@ from hud.api.schemas import Problem
 from hud.models import Alert
 from hud.queries.alert_links import dashboard_path
 from hud.queries.alert_pending import PendingAlert, pending_like
+from hud.queries.alert_story import hunt_of_alert
 from hud.queries.alerts import MOST_PER_PAGE, AlertFilter, AlertItem, alert_item, alert_page, alerts_like
+from hud.queries.suspects import Ranked
 from hud.services import acknowledge as acknowledging
 
 router = Router(tags=["alerts"])
@@ -72,8 +74,27 @@ class TimelineOut(Schema):
     text: str
 
 
+class SuspectOut(Schema):
+    """A commit that may have done it. `reasons`: what speaks for or against it.
+
+    `files`: what is known of the files that it touches: whole, cut, gone (GitHub does not tell them) or unknown.
+    """
+
+    sha: str
+    title: str
+    author: str
+    probability: float
+    reasons: list[str]
+    files: str
+
+
 class AlertDetailOut(AlertOut):
+    """`ranked_suspects`: the likeliest of the suspects first, none where nothing ranks them. `chance`: how likely it is
+    that nobody's commit did it, null then."""
+
     timeline: list[TimelineOut]
+    ranked_suspects: list[SuspectOut]
+    chance: float | None
 
 
 class NoteIn(Schema):
@@ -116,7 +137,24 @@ def one_alert(request: HttpRequest, alert_id: int) -> dict[str, Any]:
     if page is None:
         raise HttpError(404, f"There is no alert {alert_id}.")
     lines = [{"at": e.at, "kind": e.kind, "who": e.who, "text": e.text} for e in page.timeline]
-    return {**_alert_out(request, page.item), "timeline": lines}
+    hunt = hunt_of_alert(page.item.alert)
+    return {
+        **_alert_out(request, page.item),
+        "timeline": lines,
+        "ranked_suspects": [_suspect_out(one) for one in hunt.suspects] if hunt else [],
+        "chance": round(hunt.ranking.chance, 4) if hunt else None,
+    }
+
+
+def _suspect_out(one: Ranked) -> dict[str, Any]:
+    return {
+        "sha": one.commit.sha,
+        "title": one.commit.title,
+        "author": one.commit.author_name or one.commit.author,
+        "probability": round(one.suspect.probability, 4),
+        "reasons": list(one.suspect.reasons),
+        "files": one.files_known,
+    }
 
 
 @router.post(

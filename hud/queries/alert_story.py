@@ -95,7 +95,7 @@ def story_of(alert: Alert) -> Story:
     notes, denied = _words_of_people(ids, alert)
     fixes = _fixes(alert, [alert, *similar])
     job = _broken_job(alert)
-    hunt = hunt_of(alert.branch, job[0], job[1]) if job else None
+    hunt = hunt_of(alert.branch, *job) if job else None
     return Story(
         suspects=_shown(hunt, denied) if hunt else (),
         more_suspects=hunt.more if hunt else 0,
@@ -115,6 +115,12 @@ def story_of(alert: Alert) -> Story:
             for past in similar
         ),
     )
+
+
+def hunt_of_alert(alert: Alert) -> Hunt | None:
+    """Return who may have broken the alert's job, None where suspects are not ranked."""
+    job = _broken_job(alert)
+    return hunt_of(alert.branch, *job) if job else None
 
 
 def _shown(hunt: Hunt, denied: set[str]) -> tuple[ShownSuspect, ...]:

@@ -12,7 +12,7 @@ from hud.queries.suspects import gap_positions, later_positions
 
 RECENT_ROWS = 100
 """Streaks that ended further below the newest row are past: who broke them is hardly asked any more."""
-MOST_SPANS = 200
+MOST_SPANS = 100
 
 
 @dataclass(frozen=True, slots=True)

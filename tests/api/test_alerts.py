@@ -11,7 +11,7 @@ from django.contrib.auth.models import Group, User
 from django.test import Client
 from django.utils import timezone
 
-from hud.models import AlertRuleVersion, AuditEntry, DeliveryAttempt, OutboxMessage, Silence, Target
+from hud.models import AlertRuleVersion, AuditEntry, Commit, DeliveryAttempt, OutboxMessage, Silence, Target
 from hud.services import notify
 from hud.services.tokens import make_token
 from tests.services.alert_world import AlertWorld, alerts, at_commit
@@ -67,6 +67,28 @@ def test_alerts_are_listed_with_the_fields_of_the_contract(admin: Caller) -> Non
     for wanted, count in {"state=firing": 1, "state=resolved": 0, "branch=main": 1, "priority=P1": 0}.items():
         assert len(Caller(None).call("GET", f"/alerts?{wanted}")[1]["items"]) == count
     assert len(Caller(None).call("GET", "/alerts?repository=brindle/kestrel&rule=broken job")[1]["items"]) == 1
+
+
+def test_one_alert_ranks_its_suspects_and_says_why() -> None:
+    world = AlertWorld(commits=8)
+    Commit.objects.filter(sha=at_commit(2)).update(files=["README.md"])
+    Commit.objects.filter(sha=at_commit(3)).update(files=["tests/test_io.py"])
+    world.column("unit", "S...FFF", line="FAILED tests/test_io.py::test_read - assert 1 == 2")
+    _, detail = Caller(None).call("GET", f"/alerts/{alerts()[0].pk}")
+    ranked = detail["ranked_suspects"]
+    assert [one["sha"] for one in ranked] == [at_commit(n) for n in (3, 5, 4, 2)]
+    assert ranked[0]["reasons"] == ["touches tests/test_io.py, where the failing test is"]
+    assert [one["files"] for one in ranked] == ["whole", "unknown", "unknown", "whole"]
+    assert sum(one["probability"] for one in ranked) + detail["chance"] == pytest.approx(1, abs=0.001)
+
+
+def test_a_mass_failure_ranks_no_suspects() -> None:
+    world = AlertWorld(commits=6)
+    for n in range(6):
+        world.column(f"job {n}", "SFFF")
+    mass = next(alert for alert in alerts() if alert.kind == "mass_failure")
+    _, detail = Caller(None).call("GET", f"/alerts/{mass.pk}")
+    assert (detail["ranked_suspects"], detail["chance"]) == ([], None)
 
 
 def test_a_long_list_goes_on_at_next(admin: Caller) -> None:
