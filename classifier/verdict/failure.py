@@ -73,11 +73,25 @@ def is_bare(failure: Failure) -> bool:
     return not failure.tests and all(wrappers.is_bare(text) for text in failure.said)
 
 
+# What a failing test leaves in the log beside its name; a process that dies of a signal is another thing.
+_EXCEPTION = re2.compile(
+    r"(?i)^\s*(?:E\s+|caused by: |exception in thread \S+ |un(?:caught|handled) )*"
+    r"(?:(?:[\w$]+[.:/]+)*[\w$]*(?:exception|error)\b|thread '.*' panicked\b)"
+)
+
+
+_PARTS = re2.compile(r"[.:/#\\]+")
+_END = re2.compile(r"(?::\d+)?:?$")
+_SUMMARY_WORDS = 3
+"""In how many of the first words of a summary's line a test is named."""
+
+
 def causes_of(failures: Sequence[Failure]) -> tuple[Failure, ...]:
     """The failures that have to be explained, primary first, each with one test at most.
 
-    Generic lines say nothing. Infrastructure beside a real failure is noise, and so is GitHub's error line of unknown
-    category under a primary; where infrastructure is the primary, it alone is the cause.
+    Generic lines say nothing. Infrastructure beside a real failure is noise; where it is the primary, it alone is the
+    cause. Noise under a primary are, too, GitHub's error line of unknown category, and what failing tests leave in the
+    log beside their names: their exceptions, and their names once more in a summary.
     """
     told = [failure for failure in failures if not is_generic(failure)]
     if not told:
@@ -85,17 +99,34 @@ def causes_of(failures: Sequence[Failure]) -> tuple[Failure, ...]:
     primary = told[0]
     if primary.is_infra:
         return (primary,)
-    real = [
-        primary,
-        *(other for other in told[1:] if not other.is_infra and not _is_echo(other)),
-    ]
+    tests = frozenset(test for failure in told for test in failure.tests)
+    real = [primary, *(other for other in told[1:] if other.tests or _stands_alone(other, tests))]
     single = {failure.tests[0] for failure in real if len(failure.tests) == 1}
     return tuple(dict.fromkeys(one for failure in real for one in _one_by_one(failure, single)))
 
 
+def _stands_alone(other: Failure, tests: frozenset[str]) -> bool:
+    """A failure without tests of its own, under the primary one, that may have another cause. `tests`: all that failed
+    in the run."""
+    if other.is_infra or _is_echo(other):
+        return False
+    if not tests or other.category not in ("build", "crash"):
+        return True
+    if other.category == "crash":
+        return not _EXCEPTION.match(other.line)
+    return bool(_PLACE.search(other.line)) or not _names_a_test(other.line, tests)
+
+
+def _names_a_test(line: str, tests: frozenset[str]) -> bool:
+    """One of the first words is a test's name, or its end: `TestCart.testAdd` of `shop.TestCart.testAdd`."""
+    words = (".".join(_PARTS.split(_END.sub("", word))) for word in line.split()[:_SUMMARY_WORDS])
+    names = [f".{'.'.join(_PARTS.split(test))}" for test in tests]
+    return any(name.endswith(f".{word}") for word in words if "." in word for name in names)
+
+
 def _is_echo(failure: Failure) -> bool:
     """A line by which the runner repeats that something above it failed. One that names a place is a failure itself."""
-    if failure.category != "unknown" or failure.tests or not failure.line.lstrip().startswith("##[error]"):
+    if failure.category != "unknown" or not failure.line.lstrip().startswith("##[error]"):
         return False
     return not _PLACE.search(failure.line)
 

@@ -59,7 +59,10 @@ build did not complete(?: successfully)?|executed \d+ out of \d+ tests?:.*
 \* (?:what went wrong|try|exception is):.*|run with --[\w-]+ .*|execution failed for task .*|task :\S+ failed
 build completed with \d+ failures?|build failure|-> \[help \d+\]
 failed to execute goal \S*(?:surefire|failsafe)\S* \([^)]*\) on project \S+(?: there are test failures\b.*)?
-tests run: \d+, failures: .*
+tests run: \d+, failures: .*|run \d+: .*|\[help \d+\] .*|mvn <(?:args|goals)> -rf .*
+please refer to (?:dump files|\S+ for the individual test results)\b.*|after correcting the problems, you can resume .*
+to see the full stack trace of the errors?, .*|re-?run maven (?:using|with) .*
+for more information about the errors and possible solutions\b.*
 there (?:was|were|are) (?:failing tests|test failures|\d+ (?:failures?|errors?))\b.*
 (?:error )?msb(?:4181|3073|6006)\b.*|\d+ error\(s\)|failed!\s+- failed:.*|test run (?:failed|aborted)
 the "?\w+"? task returned false but did not log an error
