@@ -90,6 +90,20 @@ def a_base_from_the_beginning_of_time_is_too_old() -> s.Json:
 
 
 @case("times", FIX)
+def a_base_of_after_the_push_has_no_known_age() -> s.Json:
+    """Somebody's clock stands years ahead."""
+    late = s.base(s.on_base(hours=30_000), hours=30_000)
+    return s.scene(s.mine([s.failed()]), late, elsewhere=[_elsewhere(s.failed())])
+
+
+@case("times", RERUN)
+def clocks_that_differ_by_minutes_leave_a_base_fresh() -> s.Json:
+    """The base is dated five minutes after the push."""
+    late = s.base(s.on_base(hours=5 / 60), hours=5 / 60)
+    return s.scene(s.mine([s.failed()]), late, elsewhere=[_elsewhere(s.failed())])
+
+
+@case("times", FIX)
 def a_base_of_the_year_one_is_too_old() -> s.Json:
     """Programs in Go write an unknown time so."""
     old = s.base(s.on_base()) | {"committed_at": "0001-01-01T00:00:00Z"}
@@ -189,6 +203,9 @@ def the_run_itself_is_no_attempt_and_no_look_alike_of_itself() -> s.Json:
 
 # Lines that wrap every failure
 
+_SUREFIRE = (
+    "Failed to execute goal org.apache.maven.plugins:maven-surefire-plugin:3.2.5:test (default-test) on project engine"
+)
 _WRAPPERS = {
     "a_captured_exit_code": ("Process completed with exit code 1", ["1"]),
     "a_process_with_its_path": ("Error: The process '/usr/bin/git' failed with exit code 128", None),
@@ -198,6 +215,26 @@ _WRAPPERS = {
     "a_unittest_summary": ("FAILED (failures=1)", None),
     "a_traceback_header": ("Traceback (most recent call last):", None),
     "a_package_manager": ("npm ERR! Test failed.  See above for more details.", None),
+    "a_package_manager_of_today": ("npm error code 1", None),
+    "a_package_managers_epilogue": ("npm error A complete log of this run can be found in: /h/.npm/_logs/1.log", None),
+    "a_workspace_script": (" ELIFECYCLE  Command failed with exit code 1.", None),
+    "a_makefile_goal": ("gmake[2]: *** [Makefile:40: check] Error 2", None),
+    "a_makefile_that_waits": ("make: *** Waiting for unfinished jobs....", None),
+    "a_gradle_task": ("Execution failed for task ':core:test'.", None),
+    "a_gradle_summary": ("FAILURE: Build completed with 2 failures.", None),
+    "a_surefire_goal": (f"[ERROR] {_SUREFIRE}: There are test failures.", None),
+    "a_surefire_count": ("[ERROR] Tests run: 40, Failures: 1, Errors: 0, Skipped: 2", None),
+    "a_ctest_heading": ("The following tests FAILED:", None),
+    "a_cmake_epilogue": ("-- Configuring incomplete, errors occurred!", None),
+    "a_rust_test_binary": ("error: test failed, to rerun pass `--lib`", None),
+    "a_rust_summary": ("test result: FAILED. 40 passed; 1 failed; 0 ignored; 0 measured; finished in 0.10s", None),
+    "a_msbuild_task": ('MSBUILD : error MSB4181: The "Exec" task returned false but did not log an error.', None),
+    "a_python_build_backend": ("error: subprocess-exited-with-error", None),
+    "a_tox_environment": ("py312: exit 1 (8.20 seconds) /src> pytest -q pid=77", None),
+    "a_jest_count": ("Tests:       1 failed, 40 passed, 41 total", None),
+    "a_go_exit": ("exit status 1", None),
+    "a_wrapping_exception": ("RuntimeError: Command failed with exit code 2", None),
+    "a_blank_line": ("  ", [" "]),
     "a_container_hook": ("Executing the custom container implementation failed. Please contact your admin.", None),
 }
 
@@ -223,6 +260,47 @@ def a_failed_command_elsewhere_is_no_look_alike() -> s.Json:
     return s.scene(s.mine([found]), elsewhere=[_elsewhere(found)])
 
 
+@case("wrappers", FIX)
+def a_crate_that_did_not_compile_elsewhere_is_no_look_alike() -> s.Json:
+    """The line names the crate, not what is wrong in it."""
+    found = s.line("error: could not compile `plan` (lib) due to 2 previous errors", "test")
+    return s.scene(s.mine([found]), elsewhere=[_elsewhere(found)])
+
+
+@case("wrappers", WAIT)
+def a_surefire_fork_that_hung_on_the_base_is_told_by_its_line() -> s.Json:
+    """More than that a test failed: the fork ran out of time."""
+    found = s.line(f"{_SUREFIRE}: There was a timeout in the fork", "timeout")
+    return s.scene(s.mine([found]), s.base(s.on_base([found])))
+
+
+@case("wrappers", FIX)
+def a_known_test_beside_a_captured_summary_is_evidence() -> s.Json:
+    """What was captured is a count, the failing test is listed all the same."""
+    return s.scene(s.mine([s.failed(captures=["1 failed, 20 passed"])]))
+
+
+@case("wrappers", WAIT)
+def a_failure_without_a_capture_is_told_by_its_line() -> s.Json:
+    """The rule captured nothing; on the base it found the same line."""
+    found = s.line("catalogue is out of step", "test", captures=[])
+    return s.scene(s.mine([found]), s.base(s.on_base([found])))
+
+
+@case("wrappers", FIX)
+def two_lines_of_one_rule_without_a_capture_are_two_failures() -> s.Json:
+    """Rule and (missing) captures are equal, the lines are not."""
+    here, there = (s.line(text, "test", captures=[]) for text in ("catalogue is out of step", "page pool is empty"))
+    return s.scene(s.mine([here]), s.base(s.on_base([there])), elsewhere=[_elsewhere(there)])
+
+
+@case("wrappers", FIX)
+def very_long_texts_that_differ_at_their_end_are_two_failures() -> s.Json:
+    """The signature is made of the beginning."""
+    here, there = (s.line("x" * 2500 + end, "test", rule="dump") for end in (" first", " second"))
+    return s.scene(s.mine([here]), s.base(s.on_base([there])), elsewhere=[_elsewhere(there)])
+
+
 # Several failures in one run
 
 
@@ -238,6 +316,13 @@ def the_runners_echo_below_an_excused_test_is_noise() -> s.Json:
     """GitHub repeats that something failed, each time in other words."""
     echo = s.line("Child process 8121 gave up", "unknown", line="##[error]Child process 8121 gave up")
     return s.scene(s.mine([s.failed(), echo]), s.base(s.on_base([s.failed()])))
+
+
+@case("mixed", FIX)
+def an_error_line_that_names_a_place_is_no_echo() -> s.Json:
+    """An annotation with file and line below a test that people declared flaky."""
+    error = s.line("src/wal.cc:88: page is torn", "unknown", line="##[error]src/wal.cc:88: page is torn")
+    return s.scene(s.mine([s.failed(), error]), declared={"known_flaky_tests": ["tests/test_join.py::test_spill"]})
 
 
 @case("mixed", FIX)

@@ -52,6 +52,31 @@ def the_limit_is_a_setting() -> s.Json:
     return _many(2, max_excused=2)
 
 
+@case("limit", WAIT)
+def jobs_that_a_label_switched_off_are_not_counted() -> s.Json:
+    """Twelve other jobs fail alike, and a person switched them off."""
+    made = _many(12)
+    return made | {"declared": {"suppressed_by_labels": [one["job"] for one in made["same_change"]]}}
+
+
+@case("limit", WAIT)
+def failures_that_nothing_excuses_are_not_counted() -> s.Json:
+    """Twelve other jobs fail in ways of their own: they block by themselves."""
+    made = _many(12)
+    for number, one in enumerate(made["same_change"]):
+        one["failures"] = [s.failed(f"tests/test_wal.py::test_{number}")]
+    return made
+
+
+@case("limit", expect("flaky", True, "rerun"))
+def declared_tests_count_towards_the_limit() -> s.Json:
+    """Eleven jobs fail with tests that people declared flaky."""
+    made = _many(10)
+    for one in (made["run"], *made["same_change"]):
+        one["failures"] = [s.failed("tests/test_wal.py::test_torn_page")]
+    return made | {"declared": {"known_flaky_tests": ["tests/test_wal.py::test_torn_page"]}}
+
+
 # Commits on trunk
 
 

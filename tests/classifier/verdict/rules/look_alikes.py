@@ -1,11 +1,14 @@
 """What other changes say, and what people declared."""
 
+from typing import Any
+
 from tests.classifier.verdict import scene as s
-from tests.classifier.verdict.case import FIX, IGNORE, RERUN, Case, cases_of, expect
+from tests.classifier.verdict.case import FIX, IGNORE, RERUN, WAIT, Case, cases_of, expect
 
 CASES: list[Case] = []
 case = cases_of(CASES)
 
+LOOK_OR_FIX = expect(["regression", "unknown"], True, ["fix", "look"])
 OTHER_TEST = "tests/test_wal.py::test_torn_page"
 DAY = 24.0
 
@@ -54,6 +57,55 @@ def two_other_authors_on_a_base_a_minute_older_than_seven_days() -> s.Json:
 def one_author_twice_is_one_author() -> s.Json:
     """Five days old; the name is spelled in two ways."""
     return _alike(5, "bo", "Bo ")
+
+
+def _on_a_base_of_five_days(*elsewhere: s.Json, trunk: list[s.Json] | None = None) -> s.Json:
+    old = s.base(s.on_base(hours=-5 * DAY), hours=-5 * DAY)
+    return s.scene(s.mine([s.failed()]), old, elsewhere=list(elsewhere), trunk=trunk or [])
+
+
+def _seen(author: str, **given: Any) -> s.Json:
+    return s.run(failures=[s.failed()], hours=-2, author=author, **given)
+
+
+@case("look-alikes", FIX)
+def two_authors_of_one_change_are_one_witness() -> s.Json:
+    """Both pushed to the same pull request: one change has it, not two."""
+    return _on_a_base_of_five_days(_seen("bo", change="pr/60"), _seen("cy", change="pr/60"))
+
+
+@case("look-alikes", FIX)
+def two_changes_of_one_commit_are_one_witness() -> s.Json:
+    """Two pull requests with the same head: the same code failed twice."""
+    same = {"commit": "5a5a000000"}
+    return _on_a_base_of_five_days(_seen("bo", change="pr/60", **same), _seen("cy", change="pr/61", **same))
+
+
+@case("look-alikes", FIX)
+def two_names_on_one_commit_of_trunk_are_one_witness() -> s.Json:
+    """One shard's run is told with the author, the other's with whoever merged."""
+    one = {"commit": "7a7a000000", "change": "pr/60"}
+    return _on_a_base_of_five_days(
+        trunk=[_seen("bo", **one), _seen("queue", **one, job=s.shard(3))],
+    )
+
+
+@case("look-alikes", WAIT)
+def one_red_on_trunk_and_one_elsewhere_are_two_witnesses() -> s.Json:
+    """Two authors, two changes: it matters little where each was seen."""
+    return _on_a_base_of_five_days(_seen("bo"), trunk=[_seen("cy")])
+
+
+@case("look-alikes", FIX)
+def one_author_on_trunk_and_elsewhere_is_one_witness() -> s.Json:
+    """The pull request failed, and then its landing: one change."""
+    return _on_a_base_of_five_days(_seen("bo", change="pr/60"), trunk=[_seen("bo", change="pr/60")])
+
+
+@case("look-alikes", FIX)
+def a_green_trunk_and_one_look_alike_are_too_little_for_an_old_base() -> s.Json:
+    """The red elsewhere stands alone."""
+    return _on_a_base_of_five_days(_seen("bo"), trunk=[s.run(hours=-4, author="cy")])
 
 
 @case("look-alikes", RERUN)
@@ -165,6 +217,34 @@ def a_declared_test_is_not_declared_by_its_prefix() -> s.Json:
     return s.scene(
         s.mine([s.failed("tests/test_join.py::test_spill_twice")]),
         declared={"known_flaky_tests": ["tests/test_join.py::test_spill"]},
+    )
+
+
+@case("declared", FIX)
+def a_declared_test_is_not_declared_for_all_its_parameters() -> s.Json:
+    """A whole id is declared; another one, with a parameter, fails."""
+    return s.scene(
+        s.mine([s.failed("tests/test_join.py::test_spill[4]")]),
+        declared={"known_flaky_tests": ["tests/test_join.py::test_spill", "tests/test_join.py::test_spill[3]"]},
+    )
+
+
+@case("declared", LOOK_OR_FIX)
+def a_declared_test_in_a_build_is_not_flaky() -> s.Json:
+    """What fails in a build does not flake, whatever it is called."""
+    declared = {"known_flaky_tests": ["tests/test_join.py::test_spill"]}
+    return s.scene(s.mine([s.failed()], job=s.BUILD), declared=declared)
+
+
+@case("declared", FIX)
+def a_declaration_that_looks_like_a_pattern_declares_nothing() -> s.Json:
+    """Neither a star nor a folder nor a bare name stands for the test."""
+    return s.scene(
+        s.mine([s.failed()]),
+        declared={
+            "known_flaky_tests": ["*", ".*", "tests/", "tests/test_join.py", "test_spill", ""],
+            "unstable_jobs": ["*", "pull / *", "pull", "test", ""],
+        },
     )
 
 

@@ -1,7 +1,7 @@
 """What the run itself and its other attempts say: reruns, infrastructure, no evidence, a stop."""
 
 from tests.classifier.verdict import scene as s
-from tests.classifier.verdict.case import FIX, INFRA, LOOK, Case, cases_of, expect
+from tests.classifier.verdict.case import FIX, INFRA, LOOK, WAIT, Case, cases_of, expect
 
 CASES: list[Case] = []
 case = cases_of(CASES)
@@ -163,3 +163,25 @@ def a_bare_crash_on_trunk_after_the_base_is_no_look_alike() -> s.Json:
     """Trunk crashed too, and nobody knows where."""
     crash = s.line("Segmentation fault (core dumped)", "crash")
     return s.scene(s.mine([crash]), trunk=[s.run(failures=[crash], hours=-2, author="bo")])
+
+
+# A workflow that did not start
+
+
+def _never_started(*others: s.Json, at_base: s.Json | None = None) -> s.Json:
+    invalid = s.line("The workflow is not valid: unexpected value 'stepz'", "unknown", "workflow not valid")
+    judged = s.mine([invalid], job="nightly", conclusion="startup_failure")
+    return s.scene(judged, at_base, elsewhere=[one | {"failures": [invalid]} for one in others])
+
+
+@case("startup", FIX)
+def a_workflow_that_never_started_is_not_flaky() -> s.Json:
+    """Others are red alike, and the name says nothing of a check: its file is broken all the same."""
+    return _never_started(s.run("nightly", [], hours=-2, author="bo", conclusion="startup_failure"))
+
+
+@case("startup", WAIT)
+def a_workflow_that_never_started_on_the_base_was_broken_before() -> s.Json:
+    """The loader said the same of the base's file."""
+    invalid = s.line("The workflow is not valid: unexpected value 'stepz'", "unknown", "workflow not valid")
+    return _never_started(at_base=s.base(s.on_base([invalid], job="nightly") | {"conclusion": "startup_failure"}))
