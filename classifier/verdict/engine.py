@@ -168,10 +168,23 @@ class _Decision:
         # Of several that are equally bad the first: failures are ranked, the primary explains itself best.
         worst = min(findings, key=lambda finding: (_SEVERITY.index(finding.label), finding.confidence))
         runs = tuple(sorted({one for finding in findings if finding.label == worst.label for one in finding.runs}))
+        if worst.label in EXCUSES and not evidence.timeline.is_on_trunk and self._hung_alone(findings):
+            reason = f"The job also ran into its time limit, and nothing explains that. {worst.reason}"
+            return self._say("unknown", reason, 0.5, runs)
         if worst.label == "regression":
             runs = tuple(sorted({*runs, *self._reproductions(failures)}))
         said = replace(self._say(worst.label, worst.reason, worst.confidence, runs), since=worst.since)
         return self._limited(said, failures)
+
+    def _hung_alone(self, findings: list[Finding]) -> bool:
+        """The run was ended by its time limit, none of its lines tells of that, and no run that excuses it was."""
+        hung = any(failure.category == "timeout" for failure in self.run.causes)
+        if self.run.conclusion != "timed_out" or hung or self.passed:
+            return False
+        shown = {one for finding in findings for one in finding.runs}
+        made = self.scenario
+        around = (*made.trunk, *made.elsewhere, *(made.base.runs if made.base else ()))
+        return not any(one.id in shown and one.conclusion == "timed_out" for one in around)
 
     def _findings(self, evidence: Evidence, failures: tuple[Failure, ...]) -> list[Finding]:
         """One for each failure. Look-alikes elsewhere are asked last, and for all that is left at once."""

@@ -185,3 +185,42 @@ def a_workflow_that_never_started_on_the_base_was_broken_before() -> s.Json:
     """The loader said the same of the base's file."""
     invalid = s.line("The workflow is not valid: unexpected value 'stepz'", "unknown", "workflow not valid")
     return _never_started(at_base=s.base(s.on_base([invalid], job="nightly") | {"conclusion": "startup_failure"}))
+
+
+# A time limit beside a failure
+
+
+def _hung(failure: s.Json, **at_base: str) -> s.Json:
+    judged = s.mine([failure], conclusion="timed_out")
+    return s.scene(judged, s.base(s.on_base([failure]) | at_base))
+
+
+@case("time limit", LOOK)
+def a_test_that_was_red_before_does_not_explain_a_job_that_hangs_now() -> s.Json:
+    """The same test failed on the base, but there the job came to its end."""
+    return _hung(s.failed())
+
+
+@case("time limit", WAIT)
+def a_job_that_hung_on_the_base_as_well_was_broken_before() -> s.Json:
+    """The same test, and the limit in both."""
+    return _hung(s.failed(), conclusion="timed_out")
+
+
+@case("time limit", WAIT)
+def a_test_that_hangs_is_the_same_whoever_stopped_it() -> s.Json:
+    """The line tells of the hang; on the base the test's own limit ended it."""
+    return _hung(s.failed(category="timeout"))
+
+
+@case("time limit", LOOK)
+def a_declared_test_does_not_explain_a_job_that_hangs() -> s.Json:
+    """The test is declared flaky, the job is not."""
+    judged = s.mine([s.failed()], conclusion="timed_out")
+    return s.scene(judged, declared={"known_flaky_tests": ["tests/test_join.py::test_spill"]})
+
+
+@case("time limit", PASSED)
+def a_job_that_hung_and_passed_on_a_rerun_is_flaky() -> s.Json:
+    """The same code came to its end."""
+    return s.scene(s.mine([s.failed()], conclusion="timed_out"), same_commit=[s.attempt()])
