@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any, Final
 
-ENGINE_VERSION: Final = 1
+ENGINE_VERSION: Final = 2
 """Raised when the same rules would give other answers for the same log."""
 
 CATEGORIES: Final = (

@@ -60,7 +60,8 @@ build did not complete(?: successfully)?|executed \d+ out of \d+ tests?:.*
 build completed with \d+ failures?|build failure|-> \[help \d+\]
 failed to execute goal \S*(?:surefire|failsafe)\S* \([^)]*\) on project \S+(?: there are test failures\b.*)?
 tests run: \d+, failures: .*|run \d+: .*|\[help \d+\] .*|mvn <(?:args|goals)> -rf .*
-please refer to (?:dump files|\S+ for the individual test results)\b.*|after correcting the problems, you can resume .*
+(?:please refer to|see) (?:dump files|\S+ for the individual test results)\b.*
+after correcting the problems, you can resume .*
 to see the full stack trace of the errors?, .*|re-?run maven (?:using|with) .*
 for more information about the errors and possible solutions\b.*
 there (?:was|were|are) (?:failing tests|test failures|\d+ (?:failures?|errors?))\b.*

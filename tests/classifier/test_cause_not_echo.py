@@ -51,6 +51,30 @@ def test_what_a_failing_test_printed_counts() -> None:
     assert primary(*lines).rule == "disk full"
 
 
+# What only looks like an error
+
+
+FAILED_TEST = "FAILED tests/test_cart.py::test_add - AssertionError: assert 1 == 2"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "tests/test_cart.py:11: AssertionError",
+        "src/cart.erl:27: Warning: export_all flag enabled - all functions will be exported",
+        "[error] Total time: 107 s, completed 1 Aug 2026",
+        "error: something or other",
+    ],
+)
+def test_where_a_failed_test_is_named_a_last_resort_says_nothing(line: str) -> None:
+    assert rules_found(line)
+    assert rules_found(line, FAILED_TEST) == rules_found(FAILED_TEST, line) == rules_found(FAILED_TEST)
+
+
+def test_a_compile_error_beside_a_failed_test_is_kept() -> None:
+    assert len(rules_found("src/cart.c:4:1: error: unknown type name 'total'", FAILED_TEST)) == 2
+
+
 def test_a_test_that_crashed_before_it_ended_counts() -> None:
     assert primary("[ RUN      ] DiskTest.Full", "Segmentation fault (core dumped)").category == "crash"
 
