@@ -14,8 +14,7 @@ from typing import Any
 from django.db import connection, models, transaction
 from psycopg.types.json import Jsonb
 
-from classifier.verdict.jobs import NEVER_FLAKY_KINDS, kind_of
-from classifier.verdict.trunk import TrunkCell, cause_changes, trunk_verdicts
+from classifier.verdict.trunk import TrunkCell, cause_changes, healed_verdict, trunk_verdicts
 from hud.core.cell import FAILING, MergedCell, RunFact, State, merge_runs
 from hud.core.cellcode import LOOKS, encode, put
 from hud.core.facts import Facts, HeadFact, JobRunFact, WorkflowRunFact
@@ -23,16 +22,15 @@ from hud.core.github import commit_fact, job_run_fact, workflow_run_fact
 from hud.core.origin import origin_of
 from hud.core.streak import StreakCell, find_streaks
 from hud.models import Branch, BranchCommit, Cell, Commit, Job, Log, Repository, Run, Streak, Workflow, WorkflowRun
+from hud.queries.trunk_cells import full_name_of
 from hud.services.alerting import evaluate_alerts
 from hud.services.batch import Batch
 from hud.services.ingest import apply_facts
 from hud.services.logs import record_start_failure
 from hud.services.repositories import ensure_repository
-from hud.services.streaks import full_name_of
 from hud.synthetic import SyntheticCommit, SyntheticRepository
 
 _FLUSH_ROWS = 20_000
-_FLAKY_REASON = "The same commit failed and passed: the code alone does not decide."
 
 
 class Table:
@@ -251,12 +249,10 @@ class BulkFill:
         return encode(merged.state, merged.detail, verdict[0], merged.run_count > 1)
 
     def _healed(self, job_id: int) -> tuple[str, str, float | None]:
-        """What is said of a job that failed and passed on one commit: checks are never called flaky."""
+        """What is said of a job that failed and passed on one commit, of whose log nothing is kept."""
         job = next(job for job in self.jobs.values() if job.pk == job_id)
-        kind = kind_of(full_name_of(job))
-        if kind in NEVER_FLAKY_KINDS:
-            return "", f"Failed and passed on the same commit; a {kind} failure is never called flaky.", None
-        return "flaky", _FLAKY_REASON, 1.0
+        answer = healed_verdict(TrunkCell("success", True, (), full_name_of(job), log="none"))
+        return answer.label or "", answer.reason, answer.confidence
 
     def _add_cell(
         self, commit_id: int, job_id: int, run_id: int, merged: MergedCell, verdict: tuple[str, str, float | None]
@@ -289,7 +285,7 @@ class BulkFill:
 
     def _write_streak(self, job: Job, streak: Any) -> None:
         cells = [self.failing[job.pk][position] for position in streak.failing]
-        facts = [TrunkCell(State(c.merged.state).value, c.merged.flaky, (), job.name) for c in cells]
+        facts = [TrunkCell(State(c.merged.state).value, c.merged.flaky, (), job.name, log="none") for c in cells]
         for cell, verdict in zip(cells, trunk_verdicts(facts), strict=True):
             told = (verdict.label or "", verdict.reason, verdict.confidence)
             self._add_cell(cell.commit_id, job.pk, cell.run_id, cell.merged, told)
