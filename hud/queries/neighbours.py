@@ -3,10 +3,12 @@ unless it says otherwise."""
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
+from operator import itemgetter
 from typing import Any
 
 from django.db import connection
@@ -17,7 +19,10 @@ from hud.models import BranchCommit, Commit, Failure, PullRequest, Repository, R
 
 TRUNK_BELOW = 60
 TRUNK_ABOVE = 200
-"""Rows of trunk looked at below the base and above it. What is further away says nothing about a change of today."""
+"""Rows of trunk looked at below the base and above it, whenever they were committed."""
+TRUNK_FAR_ABOVE = 2_000
+"""Rows above the base looked at where they were committed until the run ended, or soon after: a trunk with 300 commits
+a day is 600 above the base of a change that is two days old."""
 MOST_ALIKE = 30
 """Runs elsewhere with one signature, newest first: enough to find two other authors."""
 DEEPEST = 40
@@ -187,40 +192,86 @@ def places_of(repository: Repository, shas: Collection[str]) -> list[BranchCommi
     return list(rows.order_by("branch__name", "position"))
 
 
-Around = tuple[int, int]
-"""(branch id, position of a base)."""
+@dataclass(frozen=True, slots=True)
+class Around:
+    """A base on a branch, and until when trunk above it is of interest."""
+
+    branch_id: int
+    position: int
+    until: datetime
 
 
 def trunk_around(bases: Collection[Around]) -> dict[Around, list[TrunkRow]]:
-    """Return for each base the rows of trunk around it, oldest first."""
+    """Return for each base the rows of trunk around it, oldest first: `TRUNK_BELOW` and `TRUNK_ABOVE` of them, and of
+    the next ones above, `TRUNK_FAR_ABOVE` in all, those that were committed until then."""
     if not bases:
         return {}
-    wanted = Q()
-    for branch_id, low, high in _merged(bases):
-        wanted |= Q(branch_id=branch_id, position__range=(low, high))
-    rows: dict[int, dict[int, TrunkRow]] = defaultdict(dict)
-    for branch_id, position, row in _rows(BranchCommit.objects.filter(wanted)):
-        rows[branch_id][position] = row
-    return {
-        (branch_id, at): [
-            rows[branch_id][position]
-            for position in range(at - TRUNK_BELOW, at + TRUNK_ABOVE + 1)
-            if position in rows[branch_id]
-        ]
-        for branch_id, at in bases
-    }
+    rows: dict[int, list[tuple[int, TrunkRow]]] = defaultdict(list)
+    for branch_id, position, row in _rows_of(_merged(bases)):
+        rows[branch_id].append((position, row))
+    return {base: _around(base, rows[base.branch_id]) for base in bases}
 
 
-def _merged(bases: Collection[Around]) -> list[tuple[int, int, int]]:
-    """Return the rows around the bases as few ranges: (branch id, lowest, highest position)."""
-    ranges: list[tuple[int, int, int]] = []
-    for branch_id, at in sorted(bases):
-        low, high = at - TRUNK_BELOW, at + TRUNK_ABOVE
-        if ranges and ranges[-1][0] == branch_id and low <= ranges[-1][2]:
-            ranges[-1] = (branch_id, ranges[-1][1], high)
+def _around(base: Around, rows: Sequence[tuple[int, TrunkRow]]) -> list[TrunkRow]:
+    """`rows`: (position, row), lowest first."""
+    start = bisect_left(rows, base.position - TRUNK_BELOW, key=itemgetter(0))
+    near = bisect_right(rows, base.position + TRUNK_ABOVE, key=itemgetter(0))
+    end = bisect_right(rows, base.position + TRUNK_FAR_ABOVE, key=itemgetter(0))
+    far = (row for _, row in rows[near:end] if row.committed_at and row.committed_at <= base.until)
+    return [*(row for _, row in rows[start:near]), *far]
+
+
+@dataclass(frozen=True, slots=True)
+class _Range:
+    """Rows of a branch from position `low` to `high`, and up to `far` those that were committed until then."""
+
+    branch_id: int
+    low: int
+    high: int
+    far: int
+    until: datetime
+
+
+def _merged(bases: Collection[Around]) -> list[_Range]:
+    """Return the rows around the bases as few ranges."""
+    ranges: list[_Range] = []
+    for base in sorted(bases, key=lambda base: (base.branch_id, base.position)):
+        at = base.position
+        one = _Range(base.branch_id, at - TRUNK_BELOW, at + TRUNK_ABOVE, at + TRUNK_FAR_ABOVE, base.until)
+        last = ranges[-1] if ranges else None
+        if last and last.branch_id == one.branch_id and one.low <= last.high:
+            ranges[-1] = replace(one, low=last.low, until=max(last.until, one.until))
         else:
-            ranges.append((branch_id, low, high))
+            ranges.append(one)
     return ranges
+
+
+def _rows_of(ranges: Sequence[_Range]) -> list[tuple[int, int, TrunkRow]]:
+    """Return (branch id, position, row) of these rows, lowest first. One statement, which looks at a commit's text only
+    where its row is wanted."""
+    sql = (
+        "WITH wanted AS (SELECT DISTINCT place.branch_id, place.position, place.commit_id"
+        " FROM unnest(%s::bigint[], %s::int[], %s::int[], %s::int[], %s::timestamptz[])"
+        " AS asked (branch_id, low, high, far, until)"
+        " JOIN hud_branchcommit AS place"
+        "  ON place.branch_id = asked.branch_id AND place.position BETWEEN asked.low AND asked.far"
+        " WHERE place.position <= asked.high OR asked.until >="
+        "  (SELECT committed_at FROM hud_commit AS dated WHERE dated.id = place.commit_id))"
+        " SELECT wanted.branch_id, wanted.position, told.* FROM wanted, LATERAL ("
+        "  SELECT id, sha, title, author, committed_at, pull_number, cells FROM hud_commit"
+        "  WHERE hud_commit.id = wanted.commit_id OFFSET 0) AS told"
+        " ORDER BY wanted.branch_id, wanted.position"
+    )
+    columns: list[list[Any]] = [
+        [one.branch_id for one in ranges],
+        [one.low for one in ranges],
+        [one.high for one in ranges],
+        [one.far for one in ranges],
+        [one.until for one in ranges],
+    ]
+    with connection.cursor() as cursor:
+        cursor.execute(sql, columns)
+        return [(branch_id, position, TrunkRow(*values)) for branch_id, position, *values in cursor.fetchall()]
 
 
 Days = tuple[str, datetime, datetime]
@@ -243,12 +294,6 @@ def trunk_between(repository: Repository, asked: Collection[Days]) -> dict[Days,
         ][-(TRUNK_ABOVE + TRUNK_BELOW + 1) :]
         for name, since, until in asked
     }
-
-
-def _rows(rows: QuerySet[BranchCommit]) -> list[tuple[int, int, TrunkRow]]:
-    """Return (branch id, position, row)."""
-    fields = ("branch_id", "position", *(name if name == "commit_id" else f"commit__{name}" for name in _OF_A_ROW))
-    return [(branch_id, position, TrunkRow(*values)) for branch_id, position, *values in rows.values_list(*fields)]
 
 
 def runs_behind(cells: Collection[tuple[int, int]]) -> list[Run]:

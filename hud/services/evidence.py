@@ -24,6 +24,7 @@ from hud.core.cell import FAILING, State, state_of
 from hud.core.cellcode import ABSENT, LOOKS, CellLook
 from hud.core.jobrules import JobLists
 from hud.core.kinship import Line, share_code
+from hud.core.thinning import telling_indexes
 from hud.models import BranchCommit, Commit, Log, PullRequest, Repository, Run
 from hud.queries import neighbours
 from hud.queries.flips import flip_rates, without_healed
@@ -34,6 +35,8 @@ from hud.queries.neighbours import TrunkRow
 
 SETTINGS = Settings()
 _TICK = timedelta(microseconds=1)
+_SOON_AFTER = timedelta(days=1)
+"""So long after a run, trunk is still read for what broke while it ran, however many commits its base is behind."""
 Moved = Commit | TrunkRow
 """Something with a sha, an author and perhaps a pull request."""
 
@@ -88,7 +91,8 @@ def gather_all(repository: Repository, commits: Sequence[Commit], known: JobsOf 
 
 @dataclass
 class _Own:
-    """One commit and what follows from its own runs. `judged` are the runs to be judged."""
+    """One commit and what follows from its own runs. `judged` are the runs to be judged, `rows` those of trunk around
+    its base, `telling_rows` those of them in which its jobs say something new."""
 
     commit: Commit
     runs: list[Run]
@@ -100,6 +104,8 @@ class _Own:
     base: BranchCommit | None = None
     base_sha: str = ""
     rows: Sequence[TrunkRow] = ()
+    telling_rows: Sequence[TrunkRow] = ()
+    related: tuple[str, ...] = ()
     never_green: frozenset[int] = frozenset()
 
     @cached_property
@@ -109,6 +115,16 @@ class _Own:
     @property
     def window(self) -> tuple[datetime, datetime]:
         return self.middle - SETTINGS.window, self.middle + SETTINGS.window
+
+    @property
+    def around(self) -> neighbours.Around | None:
+        """The base, and until when trunk above it is of interest: what broke while the run went, or was seen soon
+        after."""
+        if self.base is None:
+            return None
+        ended = max((run.completed_at for run in self.judged if run.completed_at), default=self.middle)
+        until = min(max(ended, self.middle) + _SOON_AFTER, self.window[1])
+        return neighbours.Around(self.base.branch_id, self.base.position, until)
 
 
 class _Gathering:
@@ -146,7 +162,7 @@ class _Gathering:
         lines = neighbours.lines_to_trunk(self.repository, heads)
         self._find_pulls(lines)
         self._find_bases(lines)
-        self._find_rows()
+        self._find_rows(lines)
         greens = neighbours.green_elsewhere({(o.commit.pk, job_id) for o in self.telling for job_id in o.never_green})
         behind = neighbours.runs_behind({cell for own in self.telling for cell in self._telling_cells(own)})
         dying = dying_around(self.repository.pk, self._moments_of_infrastructure())
@@ -155,7 +171,7 @@ class _Gathering:
         for own in self.telling:
             near = [run for (commit_id, _), run in greens.items() if commit_id == own.commit.pk]
             found[own.commit.pk] = Gathered(
-                self._scenarios(own, lines, behind, near, dying, rates[own.commit.pk]),
+                self._scenarios(own, behind, near, dying, rates[own.commit.pk]),
                 {run.pk: run for run in own.judged},
                 kinds,
                 self._pull(own.commit),
@@ -165,7 +181,6 @@ class _Gathering:
     def _scenarios(
         self,
         own: _Own,
-        lines: dict[str, dict[str, bool]],
         behind: Sequence[Run],
         greens: Sequence[Run],
         dying: Sequence[Dying],
@@ -177,7 +192,7 @@ class _Gathering:
             declared=self._declared(own),
             settings=SETTINGS,
             flip_rates=rates,
-            related_changes=self._related(own, lines),
+            related_changes=own.related,
         )
         trunk = self._trunk_attempts(own, behind)
         elsewhere = [self._attempt(run) for run in [*own.alike, *greens]]
@@ -319,18 +334,32 @@ class _Gathering:
         pull = self._pull(commit)
         return (pull.base_ref if pull else "") or self.repository.default_branch
 
-    def _find_rows(self) -> None:
+    def _find_rows(self, lines: dict[str, dict[str, bool]]) -> None:
         """Read trunk around the bases; a commit without a known base gets the rows of its days."""
-        around = neighbours.trunk_around(
-            {(own.base.branch_id, own.base.position) for own in self.telling if own.base is not None}
-        )
+        bases = {own.commit.pk: around for own in self.telling if (around := own.around)}
+        rows = neighbours.trunk_around(set(bases.values()))
         days = neighbours.trunk_between(self.repository, {self._days(own) for own in self.telling if own.base is None})
         for own in self.telling:
-            if own.base is not None:
-                own.rows = around[own.base.branch_id, own.base.position]
-            else:
-                own.rows = days[self._days(own)]
+            base = bases.get(own.commit.pk)
+            own.rows = days[self._days(own)] if base is None else rows[base]
             own.never_green = self._never_green(own)
+            own.related = self._related(own, lines)
+            own.telling_rows = self._telling_rows(own)
+
+    def _telling_rows(self, own: _Own) -> list[TrunkRow]:
+        """Leave out what trunk said again and again far above the base. Landings of what is related are kept."""
+        at = next((i for i, row in enumerate(own.rows) if own.base and row.pk == own.base.commit_id), len(own.rows))
+        far = at + 1 + neighbours.TRUNK_ABOVE
+        if len(own.rows) <= far:
+            return list(own.rows)
+        columns = sorted(self.jobs[job_id].name.column for job_id in own.kin)
+        telling = telling_indexes([row.cells for row in own.rows], columns)
+        mine = {self._change(own.commit), *own.related} - {None}
+        return [
+            row
+            for i, row in enumerate(own.rows)
+            if i < far or i in telling or row.pk == own.commit.pk or self._change(row) in mine
+        ]
 
     def _days(self, own: _Own) -> neighbours.Days:
         return self._target(own.commit), *own.window
@@ -348,7 +377,7 @@ class _Gathering:
         columns = [(self.jobs[job_id].name.column, job_id) for job_id in own.kin]
         return {
             (row.pk, job_id)
-            for row in own.rows
+            for row in own.telling_rows
             for column, job_id in columns
             if (look := _look(row, column)).state in FAILING or look.verdict == "flaky"
         }
@@ -357,7 +386,7 @@ class _Gathering:
         """Return trunk as the engine sees it: runs that told something, a green one for each green cell of these jobs
         (siblings' say nothing), and where this change landed without a word about them, a run without a signal."""
         at = _times_of(own.rows)
-        by_id = {row.pk: row for row in own.rows}
+        by_id = {row.pk: row for row in own.telling_rows}
         found = [
             replace(self._attempt(run, where=by_id[run.commit_id]), pushed_at=at[run.commit_id])
             for run in behind
@@ -365,7 +394,7 @@ class _Gathering:
         ]
         columns = [(self.jobs[job_id].name.column, self.known.name(job_id)) for job_id in sorted(own.same_job)]
         change = self._change(own.commit)
-        for row in own.rows:
+        for row in own.telling_rows:
             greens = [a for column, name in columns if (a := self._green(row, column, name, at[row.pk]))]
             found += greens
             if not greens and (row.pk == own.commit.pk or (change and self._change(row) == change)):
