@@ -128,6 +128,7 @@ class RunOut(Schema):
     duration_s: int | None
     runner_name: str
     html_url: str
+    details_url: str
     log_status: str
     failures: list[FailureOut]
 

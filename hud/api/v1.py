@@ -342,6 +342,7 @@ def _run_out(run: Run) -> dict[str, Any]:
         "duration_s": run.duration_s,
         "runner_name": run.runner_name,
         "html_url": run.html_url,
+        "details_url": run.details_url,
         "log_status": run.log.status if hasattr(run, "log") else "",
         "failures": _failures_out(run, judged),
     }

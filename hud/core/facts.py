@@ -69,7 +69,8 @@ class WorkflowRunFact:
 
 @dataclass(frozen=True, slots=True)
 class JobRunFact:
-    """One attempt of a job. `app` names the app of a check run that is not GitHub Actions' own."""
+    """One attempt of a job. `app` names the app of a check run that is not GitHub Actions' own, `details_url` its page
+    about it."""
 
     job_id: int
     run_id: int | None
@@ -85,6 +86,7 @@ class JobRunFact:
     runner_name: str = ""
     labels: tuple[str, ...] = ()
     html_url: str = ""
+    details_url: str = ""
     steps: tuple[dict[str, Any], ...] | None = None
     app: str = ""
 

@@ -417,6 +417,7 @@ def _check_run(payload: Payload) -> Facts:
         started_at=time_of(item.get("started_at")),
         completed_at=time_of(item.get("completed_at")),
         html_url=_text(item.get("html_url"), 1000),
+        details_url=_text(item.get("details_url"), 1000),
         app=_text(app.get("name") or app.get("slug")) or "checks",
     )
     return Facts(job_runs=[job], notes=_unknown_words(job))

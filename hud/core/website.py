@@ -25,6 +25,18 @@ def pull_address(website: str, full_name: str, number: int) -> str:
     return f"{website}/{quote(full_name)}/pull/{number}"
 
 
+def elsewhere(address: str, at_github: str) -> str:
+    """Return the host of a web address that leads away from GitHub, "" of any other text. `at_github`: an address there.
+
+    >>> elsewhere("https://github.com@ci.example.org:8443/9", "https://github.com/brindle/kestrel")
+    'ci.example.org'
+    """
+    if not is_web_address(address):
+        return ""
+    host = urlsplit(address).hostname or ""
+    return "" if is_web_address(at_github) and urlsplit(at_github).hostname == host else host
+
+
 def is_web_address(text: str) -> bool:
     """Tell whether a person may be sent there: http(s), with a host, and nothing in it that cannot be seen.
 

@@ -123,6 +123,7 @@ class Run(models.Model):
     runner_name = models.CharField(max_length=255, default="", blank=True)
     labels = ArrayField(models.CharField(max_length=255), default=list, blank=True)
     html_url = models.TextField(default="", blank=True)
+    details_url = models.TextField(default="", blank=True, help_text="The page of the CI that wrote a check run.")
     steps = models.JSONField(null=True, blank=True, help_text="Steps of a run that did not succeed.")
 
     class Meta:

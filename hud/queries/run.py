@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from hud.core.cell import Detail, State, state_of
+from hud.core.website import elsewhere
 from hud.models import Branch, BranchCommit, Cell, Failure, Log, Repository, Run, Streak
 
 
@@ -132,6 +133,7 @@ class RunDetail:
     runner_name: str
     labels: tuple[str, ...]
     html_url: str
+    details_url: str
     commit: CommitOfRun
     branch: Branch | None
     verdict: Verdict | None
@@ -145,6 +147,11 @@ class RunDetail:
     @property
     def failing_lines(self) -> tuple[int, ...]:
         return tuple(f.line_number for f in self.failures if f.line_number and f.source == "log")
+
+    @property
+    def other_ci(self) -> str:
+        """The host of the CI that ran it, where that is not GitHub and told a page about it."""
+        return elsewhere(self.details_url, self.html_url)
 
 
 def run_log_at(repository: Repository, external_id: int) -> tuple[LogOfRun, tuple[int, ...]] | None:
@@ -184,6 +191,7 @@ def run_detail_at(repository: Repository, external_id: int) -> RunDetail | None:
         runner_name=run.runner_name,
         labels=tuple(run.labels),
         html_url=run.html_url,
+        details_url=run.details_url,
         commit=_commit(run),
         branch=place.branch if place else None,
         verdict=Verdict(cell.verdict, cell.verdict_reason, cell.verdict_confidence) if cell and cell.verdict else None,

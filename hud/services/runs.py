@@ -29,6 +29,7 @@ _JOINED = [
     "runner_name",
     "labels",
     "html_url",
+    "details_url",
     "steps",
 ]
 
@@ -89,6 +90,7 @@ def _join_run(run: Run, fact: JobRunFact) -> None:
     run.runner_name = join_text(run.runner_name, fact.runner_name)
     run.labels = join_list(run.labels, fact.labels) or []
     run.html_url = join_text(run.html_url, fact.html_url)
+    run.details_url = join_text(run.details_url, fact.details_url)
     _join_steps(run, fact)
 
 

@@ -108,6 +108,7 @@ def test_a_check_run_of_another_app_is_a_job_of_its_own(client: Client, app: str
     assert (run.name, run.job.name, run.job.workflow.name) == ("deploy", "deploy", app or slug)
     assert (run.status, run.conclusion) == ("completed", conclusion)
     assert run.html_url == "https://github.com/brindle/kestrel/runs/971"
+    assert run.details_url == "https://ci.example.invalid/workflow/971"
     cell = Cell.objects.get()
     assert (cell.state, cell.job, cell.run, cell.commit) == (conclusion, run.job, run, run.commit)
 

@@ -262,6 +262,36 @@ def test_colours_become_classes_and_terminal_tricks_become_text(client, run):
     assert "last line" in body and "]8;;" not in body and "[38;5" not in body
 
 
+def test_a_run_of_another_ci_leads_to_its_own_page_and_says_where_that_is(client, run):
+    assert "Open at" not in body_of(client)
+    Run.objects.update(details_url='https://ci.example.invalid/job/7?a=1&b="2')
+    body = body_of(client)
+    link = 'href="https://ci.example.invalid/job/7?a=1&amp;b=&quot;2" rel="noopener noreferrer"'
+    assert f"<a {link}>Open at <bdi>ci.example.invalid</bdi></a>" in body
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "",
+        "javascript:alert(1)",
+        "//ci.example.invalid/7",
+        "https://",
+        "https://ci.example.invalid/\u202eevil",
+        "https://[broken/",
+        "https://github.example/brindle/kestrel/runs/502",
+    ],
+)
+def test_no_other_address_is_a_link_to_a_ci(client, run, address):
+    Run.objects.update(details_url=address)
+    assert "Open at" not in body_of(client)
+
+
+def test_the_host_is_the_one_where_the_link_leads(client, run):
+    Run.objects.update(details_url="https://github.com@evil.example.invalid/7")
+    assert "Open at <bdi>evil.example.invalid</bdi>" in body_of(client)
+
+
 def test_markup_in_any_name_is_text(client, run):
     evil = "<img src=x onerror=alert(1)>\"'><script>alert(2)</script>"
     Commit.objects.filter(pk=run.commit_id).update(title=evil, author=evil)
