@@ -26,7 +26,7 @@ def pull_address(website: str, full_name: str, number: int) -> str:
 
 
 def elsewhere(address: str, at_github: str) -> str:
-    """Return the host of a web address that leads away from GitHub, "" of any other text. `at_github`: an address there.
+    """Return the host of a web address that leads away from GitHub, "" of any other text. `at_github`: one of GitHub's.
 
     >>> elsewhere("https://github.com@ci.example.org:8443/9", "https://github.com/brindle/kestrel")
     'ci.example.org'
