@@ -45,7 +45,8 @@ bench: environment-dev
 
 accuracy: environment-dev
 	@$(VENV)/bin/python -m classifier.accuracy $(ARGS)
-	@exec $(VENV)/bin/python -m classifier.verdict.accuracy
+	@$(VENV)/bin/python -m classifier.verdict.accuracy
+	@exec $(VENV)/bin/python -m classifier.verdict.from_logs
 
 format: environment-dev
 	$(VENV)/bin/ruff check --fix .

@@ -16,7 +16,7 @@ FAILURES_LIMIT: Final = 50
 TEST_TAG: Final = "test"
 """Rules with this tag name a failed test; others at most tell more about one."""
 LAST_RESORT_TAG: Final = "last-resort"
-"""Rules with this tag take what looks like an error: what they find is none where a failed test is named."""
+"""Rules with this tag take what looks like an error: none, where a failed test is named or something timed out."""
 
 ABOUT_TESTS: Final = ("test", "crash", "timeout")
 CUT_SHORT: Final = ("timeout", "cancelled", "infra_runner")
@@ -96,10 +96,10 @@ def _told_apart(weighed: Iterable[Weighed]) -> list[Weighed]:
 
 
 def _without_weaker(weighed: list[Weighed]) -> list[Weighed]:
-    """Where there is a full witness, generic lines and attempts made again say nothing more, and where it names a
-    failed test, neither does a last resort: that log is full of lines which look like errors."""
+    """Where there is a full witness, generic lines and attempts made again say nothing more, and where it is about
+    tests, neither does a last resort: such logs are full of lines which look like errors."""
     full = [(weight, hit) for weight, hit in weighed if weight == 0 and not hit.rule.generic]
-    if any(TEST_TAG in hit.rule.tags for _, hit in full):
+    if any(TEST_TAG in hit.rule.tags or hit.rule.category == "timeout" for _, hit in full):
         return [(weight, hit) for weight, hit in full if LAST_RESORT_TAG not in hit.rule.tags]
     return full or weighed
 

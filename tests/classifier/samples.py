@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from classifier import Classification, Engine, Failure
+from classifier.accuracy import Outcome, judged, shared_cases
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 OWN_LOGS = CHECKOUT / "tests" / "logs"
@@ -28,6 +29,12 @@ needs_shared = pytest.mark.skipif(
 def engine() -> Engine:
     """One engine with the built-in rules for all tests; it keeps no state between logs."""
     return Engine()
+
+
+@functools.cache
+def recorded() -> list[Outcome]:
+    """What is found in the recorded logs of the shared folder; some twenty seconds, once."""
+    return [judged(case, engine()) for case in shared_cases(SHARED / "data")]
 
 
 def classified(*lines: str) -> Classification:
