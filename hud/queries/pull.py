@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import cast
 
-from django.db.models import Case, Count, Min, Q, Value, When
+from django.db.models import Case, Count, Exists, Min, OuterRef, Q, Value, When
 
 from classifier.verdict import Settings, Since
 from classifier.verdict import Verdict as Answer
@@ -20,22 +20,24 @@ from hud.core.cell import FAILING, Detail, State
 from hud.core.jobrules import JobLists, blocking_columns
 from hud.core.names import natural_key
 from hud.core.pullwords import GROUP_OF, GROUPS, sentence, since_words
-from hud.models import BranchCommit, Cell, Commit, Failure, ForceMerge, Label, PullRequest, Repository, Verdict
+from hud.models import BranchCommit, Cell, Commit, Failure, ForceMerge, Label, PullRequest, Repository, Run, Verdict
 from hud.queries.grid import GridJob, repository_jobs
 from hud.queries.jobrules import job_lists
 
 _RUNNING = (State.PENDING, State.QUEUED)
 MOST_HEADS = 100
+"""Commits of a pull request whose runs are counted: the newest. Of older ones it is told whether anything ran."""
 
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """A commit that was the head of the pull request. `first_run_at`: when its first run was made."""
+    """A commit that was the head of the pull request. `first_run_at`: when its first run was made; of one that is not
+    among the newest, when it was committed. `is_known`: HUD has heard of the commit itself."""
 
     sha: str
     title: str
     first_run_at: datetime | None
-    runs: int
+    has_runs: bool
     is_current: bool
     is_known: bool
     landed: bool
@@ -145,9 +147,11 @@ def pull_page(repository: Repository, number: int, sha: str = "") -> PullPage | 
             "commit_id", flat=True
         )
     )
-    heads = _heads(row, commits, on_trunk)
+    heads = _heads(repository, row, commits, on_trunk)
     shown = _shown(heads, sha)
     known = next((c for c in commits if shown and c.sha == shown.sha), None)
+    if known is None and shown and shown.is_known:
+        known = Commit.objects.get(repository=repository, sha=shown.sha)
     return PullPage(
         number=number,
         row=row,
@@ -174,8 +178,11 @@ def _commits_of(repository: Repository, number: int, row: PullRequest | None, sh
     return sorted(newest, key=lambda commit: commit.pk)
 
 
-def _heads(row: PullRequest | None, commits: Sequence[Commit], on_trunk: set[int]) -> tuple[Head, ...]:
-    """Return its commits, newest first: the heads, or where none is known the commits that name it."""
+def _heads(
+    repository: Repository, row: PullRequest | None, commits: Sequence[Commit], on_trunk: set[int]
+) -> tuple[Head, ...]:
+    """Return its commits, newest first: the heads, or where none is known the commits that name it. One statement more
+    where there are heads that are not among `commits`."""
     current = row.head_sha if row else ""
     wanted = set(row.head_shas) if row and row.head_shas else {c.sha for c in commits}
     found = [
@@ -183,7 +190,7 @@ def _heads(row: PullRequest | None, commits: Sequence[Commit], on_trunk: set[int
             sha=c.sha,
             title=c.title,
             first_run_at=getattr(c, "first_run", None) or getattr(c, "started", None) or c.committed_at,
-            runs=getattr(c, "runs_made", 0),
+            has_runs=bool(getattr(c, "runs_made", 0)),
             is_current=c.sha == current,
             is_known=True,
             landed=c.pk in on_trunk,
@@ -192,9 +199,24 @@ def _heads(row: PullRequest | None, commits: Sequence[Commit], on_trunk: set[int
         if c.sha in wanted
     ]
     found.sort(key=lambda h: (h.is_current, h.first_run_at is not None, h.first_run_at, h.sha), reverse=True)
-    missing = sorted(wanted - {head.sha for head in found})
-    told = [Head(one, "", None, 0, one == current, False, False) for one in missing]
-    return tuple(sorted([*found, *told], key=lambda h: not h.is_current))
+    older = _older_heads(repository, wanted - {head.sha for head in found})
+    missing = sorted(wanted - {head.sha for head in (*found, *older)})
+    told = [Head(one, "", None, False, one == current, False, False) for one in missing]
+    return tuple(sorted([*found, *older, *told], key=lambda h: not h.is_current))
+
+
+def _older_heads(repository: Repository, shas: Collection[str]) -> list[Head]:
+    """Return those of these heads that are known, newest first. Their runs, which may be many, are not counted."""
+    if not shas:
+        return []
+    landed = BranchCommit.objects.filter(commit=OuterRef("pk"), branch__tracked=True)
+    rows = (
+        Commit.objects.filter(repository=repository, sha__in=shas)
+        .annotate(has_runs=Exists(Run.objects.filter(commit=OuterRef("pk"))), landed=Exists(landed))
+        .order_by("-pk")
+        .values_list("sha", "title", "committed_at", "has_runs", "landed")
+    )
+    return [Head(sha, title, at, has_runs, False, True, landed) for sha, title, at, has_runs, landed in rows]
 
 
 def _shown(heads: Sequence[Head], sha: str) -> Head | None:
@@ -202,7 +224,7 @@ def _shown(heads: Sequence[Head], sha: str) -> Head | None:
     if sha:
         return next((head for head in heads if head.sha.startswith(sha.lower())), None)
     current = next((head for head in heads if head.is_current), None)
-    return current or next((head for head in heads if head.runs), heads[0] if heads else None)
+    return current or next((head for head in heads if head.has_runs), heads[0] if heads else None)
 
 
 # ── One commit ───────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -313,8 +313,29 @@ def test_of_more_heads_than_are_read_the_newest_are(trunk: Trunk) -> None:
     page = pull_page(trunk.repository, 7)
     assert page is not None
     assert (page.heads[0].sha, page.heads[0].is_current) == (heads[-1].sha, True)
-    assert {head.sha for head in page.heads if head.is_known} == {head.sha for head in heads[-MOST_HEADS:]}
+    assert [head.sha for head in page.heads if head.is_known][-5:] == [head.sha for head in heads[4::-1]]
     assert {head.sha for head in page.heads} == {head.sha for head in heads}
+
+
+def test_of_a_head_that_is_not_among_the_newest_it_is_told_whether_anything_ran(trunk: Trunk) -> None:
+    oldest, older, *_, newest = push_over(trunk, times=MOST_HEADS + 5)
+    fails(oldest, trunk)
+    passes(newest, trunk)
+    PullRequest.objects.update(head_shas=[*PullRequest.objects.get().head_shas, "f" * 40])
+    page = pull_page(trunk.repository, 7)
+    assert page is not None
+    told = {head.sha: (head.is_known, head.has_runs, head.landed) for head in page.heads}
+    assert told[oldest.sha] == (True, True, False)
+    assert told[older.sha] == (True, False, False)
+    assert told["f" * 40] == (False, False, False)
+
+
+def test_without_any_run_on_the_newest_heads_the_newest_older_one_with_runs_is_shown(trunk: Trunk) -> None:
+    oldest, older, *_ = push_over(trunk, times=MOST_HEADS + 5)
+    PullRequest.objects.update(head_sha="")
+    for commit in (oldest, older):
+        fails(commit, trunk)
+    assert state_of(trunk).sha == older.sha
 
 
 def test_a_head_that_was_pushed_back_to_an_old_commit_is_judged(trunk: Trunk) -> None:
