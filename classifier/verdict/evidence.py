@@ -16,11 +16,9 @@ from typing import NamedTuple
 from classifier.verdict import jobs
 from classifier.verdict.chances import wilson_lower_bound
 from classifier.verdict.failure import Failure, is_bare
-from classifier.verdict.model import Label, Run, Scenario, Since, unique_runs
+from classifier.verdict.model import CLOCK_SKEW, Label, Run, Scenario, Since, unique_runs
 from classifier.verdict.sameness import has_same_failures, is_covered
 from classifier.verdict.timeline import RED_STATES, State, Timeline, TrunkCommit, author_key, says_something
-
-CLOCK_SKEW = timedelta(hours=1)
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,9 @@ from classifier.verdict.failure import Failure, causes_of
 ENGINE_VERSION = 4
 """Raised when the same evidence would give another verdict."""
 
+CLOCK_SKEW = timedelta(hours=1)
+"""How far clocks go wrong: a base of later than the push by more than this has no known time."""
+
 Label = Literal["regression", "broken_trunk", "flaky", "infra", "unstable", "cancelled", "unknown"]
 Action = Literal["fix", "rerun", "wait", "ignore", "look"]
 

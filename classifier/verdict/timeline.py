@@ -10,7 +10,7 @@ from typing import Literal
 
 from classifier.verdict import jobs
 from classifier.verdict.failure import Failure
-from classifier.verdict.model import Run, Scenario, Since, unique_runs
+from classifier.verdict.model import CLOCK_SKEW, Run, Scenario, Since, unique_runs
 from classifier.verdict.sameness import is_covered
 
 State = Literal["same", "sibling", "flip", "green", "other", "none"]
@@ -107,8 +107,8 @@ class Timeline:
             commit: self._commit(commit, runs, is_unstable) for commit, runs in _by_commit(scenario, base_sha).items()
         }
         self.base = found.pop(base_sha, None) if base_sha else None
-        if self.base and self.base.at is None and scenario.base:
-            self.base = replace(self.base, at=scenario.base.committed_at)
+        if self.base and scenario.base:
+            self.base = replace(self.base, at=_first_before(scenario.run, self.base.at, scenario.base.committed_at))
         self.undated = tuple(one for one in found.values() if one.at is None)
         self._dated = sorted((one for one in found.values() if one.at is not None), key=_order)
         self.commits = sorted([*self._dated, *([self.base] if self.base and self.base.at else [])], key=_order)
@@ -175,6 +175,17 @@ def _by_commit(scenario: Scenario, base_sha: str | None) -> dict[str, list[Run]]
         if commit != scenario.run.commit:
             commits.setdefault(commit, []).append(one)
     return commits
+
+
+def _first_before(run: Run, *moments: datetime | None) -> datetime | None:
+    """The first of the moments that is not later than the run's push: a base that comes after it has no known place.
+    One that is later by no more than clocks go wrong is taken as the push."""
+    mine = run.seen_at
+    known = [at for at in moments if at is not None]
+    if mine is None:
+        return next(iter(known), None)
+    near = mine if any(at <= mine + CLOCK_SKEW for at in known) else None
+    return next((at for at in known if at <= mine), near)
 
 
 def _base_commit(scenario: Scenario) -> str | None:
