@@ -103,6 +103,7 @@ class LogOfRun:
     status: str
     run_ended: bool
     html_url: str
+    details_url: str = ""
     key: str = ""
     size_bytes: int = 0
     line_count: int = 0
@@ -112,6 +113,11 @@ class LogOfRun:
     error: str = ""
     attempts: int = 0
     next_attempt_at: datetime | None = None
+
+    @property
+    def other_ci(self) -> str:
+        """The host of the CI that has it, where that is not GitHub and told a page about the run."""
+        return elsewhere(self.details_url, self.html_url)
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +139,6 @@ class RunDetail:
     runner_name: str
     labels: tuple[str, ...]
     html_url: str
-    details_url: str
     commit: CommitOfRun
     branch: Branch | None
     verdict: Verdict | None
@@ -147,11 +152,6 @@ class RunDetail:
     @property
     def failing_lines(self) -> tuple[int, ...]:
         return tuple(f.line_number for f in self.failures if f.line_number and f.source == "log")
-
-    @property
-    def other_ci(self) -> str:
-        """The host of the CI that ran it, where that is not GitHub and told a page about it."""
-        return elsewhere(self.details_url, self.html_url)
 
 
 def run_log_at(repository: Repository, external_id: int) -> tuple[LogOfRun, tuple[int, ...]] | None:
@@ -191,7 +191,6 @@ def run_detail_at(repository: Repository, external_id: int) -> RunDetail | None:
         runner_name=run.runner_name,
         labels=tuple(run.labels),
         html_url=run.html_url,
-        details_url=run.details_url,
         commit=_commit(run),
         branch=place.branch if place else None,
         verdict=Verdict(cell.verdict, cell.verdict_reason, cell.verdict_confidence) if cell and cell.verdict else None,
@@ -267,12 +266,13 @@ def _log(run: Run) -> LogOfRun:
     ended = run.status == "completed"
     log: Log | None = getattr(run, "log", None)
     if log is None:
-        return LogOfRun("", ended, run.html_url)
+        return LogOfRun("", ended, run.html_url, run.details_url)
     cut = log.cut or {}
     return LogOfRun(
         status=log.status,
         run_ended=ended,
         html_url=run.html_url,
+        details_url=run.details_url,
         key=log.key,
         size_bytes=log.size_bytes,
         line_count=log.line_count,

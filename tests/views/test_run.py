@@ -270,6 +270,15 @@ def test_a_run_of_another_ci_leads_to_its_own_page_and_says_where_that_is(client
     assert f"<a {link}>Open at <bdi>ci.example.invalid</bdi></a>" in body
 
 
+def test_of_another_cis_run_it_says_where_the_log_is(client, run):
+    Log.objects.create(run=run, status=Log.Status.GONE, error="GitHub answered 404.")
+    assert "GitHub no longer has this log" in body_of(client)
+    Run.objects.update(details_url="https://ci.example.invalid/job/7")
+    body = body_of(client)
+    assert "GitHub has no log of this run" in body and "no longer has" not in body
+    assert ">open it at <bdi>ci.example.invalid</bdi></a>" in body
+
+
 @pytest.mark.parametrize(
     "address",
     [
