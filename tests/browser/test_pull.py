@@ -9,7 +9,7 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page, expect
 from pytest_django.live_server_helper import LiveServer
 
-from hud.models import ForceMerge, JobRule
+from hud.models import ForceMerge, JobRule, Label
 from tests.factories import NOON, Trunk, make_jobs
 from tests.services.verdict_world import breaks, fails, green_trunk, judge_all, open_pull, passes
 from tests.views.people import signed_in
@@ -60,7 +60,16 @@ def as_admin(page: Page, live_server: LiveServer) -> Open:
     return go
 
 
+def label(trunk: Trunk, at: int, job: int, **fields: str) -> None:
+    values = {"label": "flaky", "who": HOSTILE, "reason": HOSTILE * 3, "engine_label": "regression", **fields}
+    Label.objects.create(repository=trunk.repository, commit=trunk.commits[at], job=trunk.jobs[job], **values)
+
+
 def addresses(trunk: Trunk) -> list[str]:
+    for job in range(6):
+        label(trunk, -1, job)
+    for at, (engine, said) in enumerate([("", "infra"), ("broken_trunk", "unknown"), ("cancelled", "cancelled")]):
+        label(trunk, at, 5, engine_label=engine, label=said, reason="x" * 300)
     pulled = trunk.repository.commits.get(title="A change of dora").sha
     return [
         "/brindle/kestrel/pull/7",
@@ -69,6 +78,7 @@ def addresses(trunk: Trunk) -> list[str]:
         f"/brindle/kestrel/-/why/{pulled}/0",
         f"/brindle/kestrel/-/why/{trunk.commits[-2].sha}/2",
         "/brindle/kestrel/-/labels",
+        "/brindle/kestrel/-/labels?engine=regression&said=flaky&state=undone&who=nobody",
         "/manage/jobs/brindle/kestrel",
     ]
 
