@@ -201,7 +201,8 @@ def _without_cause(cell: TrunkCell) -> TrunkVerdict:
 
 def _infra(cell: TrunkCell, what: str) -> TrunkVerdict:
     """Whether it was one of many or not, only a cell whose own line says so is infrastructure."""
-    reason = f"Infrastructure failed ({what_failed(cell.causes[0])}); {what}."
+    cause = cell.causes[0]
+    reason = f"Infrastructure failed ({cause.category.removeprefix('infra_')}: {what_failed(cause)}); {what}."
     return TrunkVerdict("infra", f"{reason} {MASS_WORDS}", 0.97) if cell.mass else TrunkVerdict("infra", reason, 0.9)
 
 
