@@ -7,7 +7,7 @@ don't count leave a note, so that the page can say why.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from itertools import combinations
@@ -246,7 +246,7 @@ class Evidence:
     def declared_flaky(self, failure: Failure) -> Finding | None:
         """People declared every test that failed here flaky: whole ids, no prefixes."""
         known = set(self.scenario.declared.known_flaky_tests)
-        tests = failure.tests or tuple(text for text in failure.captures if text in known)
+        tests = _tests_among(known, failure)
         if not tests or not set(tests) <= known:
             return None
         return Finding("flaky", f"People declared {_list(tests)} flaky.", 0.85)
@@ -255,9 +255,10 @@ class Evidence:
         """Every failing test is known to flip: the rate's lower bound, for its sample size, reaches the setting."""
         settings = self.scenario.settings
         rates = {rate.test: rate for rate in self.scenario.flip_rates}
-        found = [rates[test] for test in failure.tests if test in rates]
+        tests = _tests_among(rates, failure)
+        found = [rates[test] for test in tests if test in rates]
         bounds = [wilson_lower_bound(rate.flips, rate.samples) for rate in found]
-        if not found or len(found) < len(set(failure.tests)):
+        if not found or len(found) < len(tests):
             return None
         if any(rate.flips < settings.min_flips for rate in found) or min(bounds) < settings.min_flip_rate:
             return None
@@ -347,6 +348,11 @@ class Evidence:
     def base_is_green(self) -> bool:
         base = self.timeline.base
         return base is not None and any(run.is_green for run in base.runs)
+
+
+def _tests_among(known: Container[str], failure: Failure) -> tuple[str, ...]:
+    """The failing tests; where none is listed the captures that are known as tests."""
+    return failure.tests or tuple(text for text in failure.captures if text in known)
 
 
 def _witness(run: Run) -> Witness:

@@ -43,9 +43,13 @@ def has_same_failures(failures: Iterable[Failure], explained_tests: frozenset[st
 
 
 def _has_equal_signature(one: Failure, other: Failure) -> bool:
-    """Stored signatures are compared where both have one, else those computed from rule and captures."""
-    if one.signature and other.signature:
-        return one.signature == other.signature
+    """Stored signatures are compared where both have one, else those computed from rule and captures. A test that is
+    only captured has to be the same besides: two tests under one signature are two failures."""
+    stored = one.signature and other.signature
+    if stored and one.signature != other.signature:
+        return False
+    if stored and (one.tests or one.category != "test"):
+        return True
     return one.computed_signature == other.computed_signature and _tails(one) == _tails(other)
 
 

@@ -368,6 +368,16 @@ def an_equal_stored_signature_does_not_make_a_generic_rule_the_same() -> s.Json:
     return s.scene(s.mine([here]), s.base(s.on_base([there])), elsewhere=[_elsewhere(there)])
 
 
+@case("mixed", FIX)
+def two_captured_tests_under_one_stored_signature_are_two_failures() -> s.Json:
+    """Neither lists its test, the signature says no more than the rule."""
+    here, there = (
+        _without_tests(s.failed(test, signature="pytest failure"))
+        for test in ("tests/test_join.py::test_spill", OTHER_TEST)
+    )
+    return s.scene(s.mine([here]), s.base(s.on_base([there])), elsewhere=[_elsewhere(there)])
+
+
 # Mass failures
 
 

@@ -263,6 +263,15 @@ def a_test_known_to_flip_is_flaky() -> s.Json:
     )
 
 
+@case("declared", RERUN)
+def a_test_known_to_flip_that_is_only_captured_is_flaky() -> s.Json:
+    """The failure lists no tests; what it captured is the test's whole id."""
+    captured = {name: value for name, value in s.failed().items() if name != "tests"}
+    return s.scene(
+        s.mine([captured]), flip_rates=[{"test": "tests/test_join.py::test_spill", "flips": 9, "samples": 400}]
+    )
+
+
 @case("declared", FIX)
 def a_test_that_flipped_once_is_not_known_to_flip() -> s.Json:
     """One of three: too few to tell."""
