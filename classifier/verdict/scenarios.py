@@ -9,6 +9,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any, TypeVar
 
+from classifier.lines import valid_text
 from classifier.verdict.failure import Failure
 from classifier.verdict.model import Base, Declared, FlipRate, Run, Scenario, Settings
 
@@ -20,8 +21,8 @@ class ScenarioError(ValueError):
 
 
 def scenario_from(data: object) -> Scenario:
-    """Raises ScenarioError. Unknown fields are ignored, absent and null are the same. On a red run an absent list of
-    `failures` (the classifier gave nothing back) is not an empty one (no rule matched)."""
+    """Raises ScenarioError. Unknown fields are ignored, absent and null are the same, in a list too. On a red run an
+    absent list of `failures` (the classifier gave nothing back) is not an empty one (no rule matched)."""
     fields = _mapping(data, "scenario")
     if fields.get("run") is None:
         raise ScenarioError("run is missing")
@@ -83,12 +84,12 @@ def _run(data: object, at: str) -> Run:
         id=_name(fields, "id", at),
         job=_name(fields, "job", at),
         conclusion=conclusion,
-        commit=_optional_text(fields, "commit", at) or "",
-        change=(_optional_text(fields, "change", at) or "").strip().lower() or None,
-        author=_optional_text(fields, "author", at),
+        commit=_optional_name(fields, "commit", at) or "",
+        change=(_optional_name(fields, "change", at) or "").strip().lower() or None,
+        author=_optional_name(fields, "author", at),
         pushed_at=_time(fields, "pushed_at", at),
         completed_at=_time(fields, "completed_at", at),
-        runner=_optional_text(fields, "runner", at),
+        runner=_optional_name(fields, "runner", at),
         has_log=_flag(fields, "has_log", at),
         failures=failures,
     )
@@ -111,7 +112,7 @@ def _failure(data: object, at: str) -> Failure:
 def _base(data: object) -> Base:
     fields = _mapping(data, "base")
     return Base(
-        commit=_optional_text(fields, "commit", "base"),
+        commit=_optional_name(fields, "commit", "base"),
         committed_at=_time(fields, "committed_at", "base"),
         runs=_list(fields, "runs", "base.runs", _run),
     )
@@ -156,13 +157,13 @@ def _list(fields: Mapping[str, Any], name: str, at: str, read: Callable[[object,
         return ()
     if not isinstance(items, list):
         raise ScenarioError(f"{at} must be a list, not {_kind(items)}")
-    return tuple(read(item, f"{at}[{number}]") for number, item in enumerate(items))
+    return tuple(read(item, f"{at}[{number}]") for number, item in enumerate(items) if item is not None)
 
 
 def _text_at(value: object, at: str) -> str:
     if not isinstance(value, str):
         raise ScenarioError(f"{at} must be text, not {_kind(value)}")
-    return value
+    return valid_text(value)
 
 
 def _change_at(value: object, at: str) -> str:
@@ -172,12 +173,22 @@ def _change_at(value: object, at: str) -> str:
 def _name(fields: Mapping[str, Any], name: str, at: str) -> str:
     """Text that must be there; a whole number is taken as text (ids)."""
     value = fields.get(name)
-    if isinstance(value, int) and not isinstance(value, bool):
+    if _is_whole_number(value):
         return str(value)
     text = _text_at(value, f"{at}.{name}")
     if not text:
         raise ScenarioError(f"{at}.{name} is empty")
     return text
+
+
+def _optional_name(fields: Mapping[str, Any], name: str, at: str) -> str | None:
+    """Like `_name`, where it may be missing: a pull request's number is often written as one."""
+    value = fields.get(name)
+    return str(value) if _is_whole_number(value) else _optional_text(fields, name, at)
+
+
+def _is_whole_number(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
 
 
 def _optional_text(fields: Mapping[str, Any], name: str, at: str) -> str | None:

@@ -95,6 +95,25 @@ def test_absent_and_null_are_the_same() -> None:
     assert scenario_from(SMALLEST | nulls) == scenario_from(SMALLEST)
 
 
+def test_nulls_in_a_list_are_nothing() -> None:
+    red = {"id": "2", "job": "x", "conclusion": "failure", "failures": [None, s.failed() | {"context": [None]}]}
+    assert scenario_from(SMALLEST | {"elsewhere": [None, red]}).elsewhere[0].failures == (
+        scenario_from(SMALLEST | {"elsewhere": [red | {"failures": [s.failed()]}]}).elsewhere[0].failures
+    )
+
+
+def test_a_name_may_be_written_as_a_number() -> None:
+    run = scenario_from({"run": SMALLEST["run"] | {"change": 7, "author": 8, "commit": 9}}).run
+    assert (run.change, run.author, run.commit) == ("7", "8", "9")
+
+
+def test_text_that_is_no_text_is_judged_all_the_same() -> None:
+    """JSON can spell half a character, which no pattern and no database takes."""
+    found = s.line("page \ud800 is torn\u0000", "test")
+    (answer,) = __main__.verdicts_of(s.scene(s.mine([found], author="\udfff"), s.base(s.on_base([found]))))
+    assert answer["verdict"] == "broken_trunk"
+
+
 def test_a_time_without_a_zone_is_utc() -> None:
     with_zone = scenario_from({"run": SMALLEST["run"] | {"pushed_at": "2026-01-01T02:00:00+02:00"}})
     without = scenario_from({"run": SMALLEST["run"] | {"pushed_at": "2026-01-01T00:00:00"}})
