@@ -60,7 +60,8 @@ class _Decision:
         self.kinds = kinds
         self.unstable = frozenset(jobs.family_of(name) for name in scenario.declared.unstable_jobs)
         self.suppressed = frozenset(jobs.family_of(name) for name in scenario.declared.suppressed_by_labels)
-        others = unique_runs(scenario.same_commit, prefer_red=True)
+        told_elsewhere = (one for one in (*scenario.trunk, *scenario.elsewhere) if one.commit == self.run.commit != "")
+        others = unique_runs((*scenario.same_commit, *told_elsewhere), prefer_red=True)
         self.attempts = [one for one in others if one.id != self.run.id and self._is_attempt(one)]
         self.passed = [one for one in self.attempts if one.is_green]
 

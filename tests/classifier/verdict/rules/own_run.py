@@ -27,6 +27,12 @@ def a_rerun_on_a_moved_runner_is_the_same_job() -> s.Json:
     return s.scene(s.mine([s.failed()]), same_commit=[s.attempt(job=moved)])
 
 
+@case("reruns", PASSED)
+def a_pass_of_the_same_commit_counts_in_whichever_list_it_stands() -> s.Json:
+    """The commit is on trunk as well, and its run there passed."""
+    return s.scene(s.mine([s.failed()]), trunk=[s.attempt(change="pr/7")])
+
+
 @case("reruns", FIX)
 def another_shard_that_passed_says_nothing() -> s.Json:
     """The failing shard was never run again."""
