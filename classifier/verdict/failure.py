@@ -8,6 +8,7 @@ from functools import cached_property
 
 import re2
 
+from classifier.results import Failure as Found
 from classifier.signatures import signature_of
 from classifier.verdict import wrappers
 from classifier.verdict.wrappers import is_wrapper
@@ -151,3 +152,17 @@ def what_failed(failure: Failure) -> str:
     """The failure in a few words: a test, a capture or the line, cut to 160 characters."""
     text = next(iter(failure.tests), "") or next(iter(failure.captures), "") or failure.line or failure.rule
     return " ".join(text.split())[:160]
+
+
+def as_read(found: Found) -> Failure:
+    """What the classifier found, as the verdict engine reads it."""
+    return Failure(
+        rule=found.rule,
+        category=found.category,
+        captures=found.captures,
+        signature=found.signature,
+        generic=found.generic,
+        line=found.line,
+        context=found.context,
+        tests=found.tests,
+    )

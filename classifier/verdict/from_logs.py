@@ -18,7 +18,7 @@ from classifier.accuracy import ROOT, own_cases, shared_cases
 from classifier.engine import Engine
 from classifier.results import Failure as Found
 from classifier.verdict.engine import decide
-from classifier.verdict.failure import Failure
+from classifier.verdict.failure import Failure, as_read
 from classifier.verdict.model import EXCUSES, Base, Run, Scenario, Verdict
 
 PUSHED = datetime(2026, 11, 2, 12, tzinfo=UTC)
@@ -56,26 +56,12 @@ class LogVerdict:
 
 def verdicts_from(name: str, found: Sequence[Found]) -> list[LogVerdict]:
     """Return the verdicts of a log in each situation; none where its primary failure says nothing."""
-    failures = tuple(failure_of(one) for one in found)
+    failures = tuple(as_read(one) for one in found)
     run = _run("1", failures)
     kind = _kind(run)
     if kind is None:
         return []
     return [LogVerdict(name, one, kind, decide(_scenario(one, run, failures))) for one in SITUATIONS]
-
-
-def failure_of(found: Found) -> Failure:
-    """What the classifier found, as the verdict engine reads it."""
-    return Failure(
-        found.rule,
-        found.category,
-        found.captures,
-        found.signature,
-        found.generic,
-        found.line,
-        found.context,
-        found.tests,
-    )
 
 
 def table_of_logs(verdicts: Iterable[LogVerdict]) -> str:

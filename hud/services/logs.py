@@ -25,6 +25,7 @@ from hud.models import Failure, Log, Repository, Run
 from hud.services.batch import Batch
 from hud.services.engines import Reader, reader_of, version_of
 from hud.services.ingest import apply_facts, lock_repository, settle
+from hud.services.reported import with_reported_tests
 from hud.services.verdicts import ask
 
 logger = logging.getLogger(__name__)
@@ -332,7 +333,8 @@ def record_start_failure(run: Run) -> None:
 
 @transaction.atomic
 def record_failures(*, run: Run, failures: Sequence[classifier.Failure], by: Classifying | None = None) -> bool:
-    """Replace a run's failures, primary first, and bring its cell's verdict and its streak up to date.
+    """Replace a run's failures, primary first, and bring its cell's verdict and its streak up to date. Where they name
+    no cause, the failed tests of the run's report do.
 
     `by` is noted with its log in the same transaction: which rules gave these answers is never in doubt. Returns
     whether they are others than before.
@@ -342,7 +344,7 @@ def record_failures(*, run: Run, failures: Sequence[classifier.Failure], by: Cla
     lock_repository(repository)
     run.refresh_from_db()
     batch = together or Batch(repository)
-    rows = [_row(run, rank, f) for rank, f in enumerate(failures)]
+    rows = [_row(run, rank, f) for rank, f in enumerate(with_reported_tests(run, failures))]
     differs = not _same(list(run.failures.all()), rows)
     if differs:
         run.failures.all().delete()
@@ -389,7 +391,7 @@ def _settle_answers(batch: Batch) -> None:
 
 def has_these_failures(run: Run, failures: Sequence[classifier.Failure]) -> bool:
     """Whether nothing would change if these were recorded."""
-    rows = [_row(run, rank, f) for rank, f in enumerate(failures)]
+    rows = [_row(run, rank, f) for rank, f in enumerate(with_reported_tests(run, failures))]
     return _same(list(run.failures.all()), rows) and _told_conclusion(run, failures) == run.told_conclusion
 
 
