@@ -231,10 +231,10 @@ class _Decision:
         ran = evidence.ran_before()
         note = _note(evidence)
         if not ran:
-            reason = (
-                f"The job never ran on the base or on trunk, so nobody knows if this is new: {_what(failure)}.{note}"
-            )
-            return Finding("unknown", reason, 0.5)
+            why = "The job never ran on the base or on trunk"
+            if evidence.was_red_in_silence:
+                why = "The job was red before, and nothing tells of what"
+            return Finding("unknown", f"{why}, so nobody knows if this is new: {_what(failure)}.{note}", 0.5)
         where = "the base passed" if evidence.base_is_green else "it was not there before"
         reason = f"This change most likely did it, {where}: {_what(failure)}.{note}"
         again = bool(self._reproductions((failure,)))

@@ -335,14 +335,23 @@ class Evidence:
 
     def ran_before(self) -> tuple[str, ...]:
         """Runs of this job on the base, on trunk or on other changes that say something of the code: greens if any."""
-        own = [run for commit in (*self.timeline.commits, *self.timeline.undated) for run in commit.runs]
-        if self.timeline.base and self.timeline.base.at is None:
-            own += self.timeline.base.runs
+        own = self._on_base_and_trunk()
         own += [
             run for run in self.scenario.elsewhere if run.is_green and jobs.is_same_job(run.job, self.scenario.run.job)
         ]
         greens = [run for run in own if run.is_green]
         return _ids(greens or [run for run in own if run.is_red and says_something(run)])
+
+    def _on_base_and_trunk(self) -> list[Run]:
+        own = [run for commit in (*self.timeline.commits, *self.timeline.undated) for run in commit.runs]
+        if self.timeline.base and self.timeline.base.at is None:
+            own += self.timeline.base.runs
+        return own
+
+    @property
+    def was_red_in_silence(self) -> bool:
+        """The job failed on the base or on trunk, for whatever reason."""
+        return any(run.is_red for run in self._on_base_and_trunk())
 
     @property
     def base_is_green(self) -> bool:

@@ -181,6 +181,28 @@ def a_look_alike_from_after_the_push_counts() -> s.Json:
 
 
 @case("look-alikes", FIX)
+def look_alikes_between_a_landing_and_its_revert_have_it_inside() -> s.Json:
+    """It landed, two pull requests were pushed on top, it was reverted, and now it comes again."""
+    trunk = [s.run(hours=-30, author="bo"), s.run(failures=[s.failed()], hours=-20, change="pr/7", author="queue")]
+    between = [s.run(failures=[s.failed()], hours=-17 + n, author=who) for n, who in enumerate(("cy", "dee"))]
+    return s.scene(s.mine([s.failed()]), trunk=[*trunk, s.run(hours=-12, author="eve")], elsewhere=between)
+
+
+@case("look-alikes", FIX)
+def a_failure_in_two_jobs_of_a_change_is_not_chance() -> s.Json:
+    """One of the two has a look-alike, and both get the same answer."""
+    sibling = s.run("nightly / macos / test (default, 1, 2, m)", [s.failed()], change="pr/7", author="ada")
+    return s.scene(s.mine([s.failed()]), elsewhere=[_seen("bo")], same_change=[sibling])
+
+
+@case("look-alikes", RERUN)
+def another_failure_in_another_job_of_the_change_leaves_a_look_alike_as_it_is() -> s.Json:
+    """They have nothing to do with each other."""
+    sibling = s.run("nightly / macos / test (default, 1, 2, m)", [s.failed(OTHER_TEST)], change="pr/7", author="ada")
+    return s.scene(s.mine([s.failed()]), elsewhere=[_seen("bo")], same_change=[sibling])
+
+
+@case("look-alikes", FIX)
 def a_stacked_change_is_no_look_alike() -> s.Json:
     """A colleague's change on top of this one."""
     return s.scene(

@@ -175,6 +175,26 @@ def a_job_without_any_history_is_unknown() -> s.Json:
     return s.scene(s.mine([s.failed()]), s.base())
 
 
+@case("base", LOOK)
+def a_base_that_was_red_for_an_unknown_reason_tells_nothing() -> s.Json:
+    """An exit code there, a failing test here: perhaps the same, perhaps not."""
+    return s.scene(s.mine([s.failed(), s.exit_code()]), s.base(s.on_base([s.exit_code()])))
+
+
+@case("base", WAIT)
+def a_later_landing_does_not_take_the_blame_for_an_older_red() -> s.Json:
+    """Trunk failed so before this change had landed the first time, and does so on the base."""
+    red = [s.run(failures=[s.failed()], hours=hours, author=who) for hours, who in ((-16, "bo"), (-14, "cy"))]
+    landing = s.run(failures=[s.failed()], hours=-12, change="pr/7", author="ada")
+    return s.scene(s.mine([s.failed()]), s.base(s.on_base([s.failed()])), trunk=[*red, landing])
+
+
+@case("base", FIX)
+def the_base_is_the_landing_of_this_very_change() -> s.Json:
+    """Built on its own first landing, which failed in the same way."""
+    return s.scene(s.mine([s.failed()]), s.base(s.on_base([s.failed()]) | {"change": "pr/7", "author": "ada"}))
+
+
 # Trunk after the base
 
 
