@@ -81,7 +81,7 @@ failed \((?:failures|errors|skipped|expected failures|unexpected successes)=.*
 =+ ?(?:failures|errors|short test summary info) ?=+|traceback \(most recent call last\)|summary of failures
 build failed(?: in [\d.:hms ]+| with an exception|: exit .*)?|\** ?(?:test|build|archive|analyze) failed ?\**
 (?:some |the )?(?:following )?PARTS (?:have |has |did |were )?fail(?:ed|ing)?(?:\.? +see .*|:? ?exit code -?\d+)?
-failed PARTS|failed to build project|rake aborted
+failed PARTS|failed to build project|rake aborted|found \d+ (?:errors?|problems?|failures?)(?: in .*)?
 TOOLS[: ]+(?:goal .* |run )?(?:tests?|builds?|check|lint)? ?failed
 fail(?:ed|ures?)?|errors?(?: occurred)?|aborted?|fatalerror|unknown error|internal error
 """

@@ -232,6 +232,7 @@ _WRAPPERS = {
     "a_python_build_backend": ("error: subprocess-exited-with-error", None),
     "a_tox_environment": ("py312: exit 1 (8.20 seconds) /src> pytest -q pid=77", None),
     "a_jest_count": ("Tests:       1 failed, 40 passed, 41 total", None),
+    "a_type_checkers_count": ("Found 3 errors in 2 files (checked 40 source files)", None),
     "a_go_exit": ("exit status 1", None),
     "a_wrapping_exception": ("RuntimeError: Command failed with exit code 2", None),
     "a_blank_line": ("  ", [" "]),
