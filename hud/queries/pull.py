@@ -20,8 +20,20 @@ from hud.core.cell import FAILING, Detail, State
 from hud.core.jobrules import JobLists, blocking_columns
 from hud.core.names import natural_key
 from hud.core.pullwords import GROUP_OF, GROUPS, sentence, since_words
-from hud.models import BranchCommit, Cell, Commit, Failure, ForceMerge, Label, PullRequest, Repository, Run, Verdict
-from hud.queries.grid import GridJob, repository_jobs
+from hud.models import (
+    BranchCommit,
+    Cell,
+    Commit,
+    Failure,
+    ForceMerge,
+    Job,
+    Label,
+    PullRequest,
+    Repository,
+    Run,
+    Verdict,
+)
+from hud.queries.grid import NEWEST_ROWS, GridJob, repository_jobs
 from hud.queries.jobrules import job_lists
 
 _RUNNING = (State.PENDING, State.QUEUED)
@@ -248,7 +260,8 @@ def state_of_commit(repository: Repository, commit: Commit) -> PullState:
     ]
     found.sort(key=lambda job: natural_key(job.name))
     there = {job.column for job in found}
-    missing = [names[c].display for c in sorted((asked or set()) - may_skip - there) if c in names]
+    absent = _still_run(repository, names, (asked or set()) - may_skip - there)
+    missing = [names[column].display for column in sorted(absent)]
     gate = gate_of(_for_gate(found), Settings().max_excused)
     broken = [job.answer.since for job in found if job.group == "broken_trunk" and job.answer]
     since = since_words(broken, places_of(repository, broken))
@@ -261,6 +274,25 @@ def _asked(lists: JobLists, names: Mapping[int, GridJob]) -> tuple[set[int] | No
         return None, frozenset()
     columns, may_skip = blocking_columns(lists.blocking, {c: job.name.full for c, job in names.items()})
     return set(columns), may_skip
+
+
+def _still_run(repository: Repository, names: Mapping[int, GridJob], columns: Collection[int]) -> set[int]:
+    """Return those of the columns whose job ended somewhere since the oldest of trunk's newest rows was committed.
+
+    A job that was renamed or taken away comes no more: as for the viable commit, nobody waits for it. Two statements,
+    none without columns.
+    """
+    if not columns:
+        return set()
+    trunk = {"branch__repository": repository, "branch__name": repository.default_branch}
+    newest = BranchCommit.objects.filter(**trunk).order_by("-position").values_list("commit__committed_at", flat=True)
+    times = list(newest[:NEWEST_ROWS])
+    told = [at for at in times if at is not None]
+    if len(times) < NEWEST_ROWS or not told:
+        return set(columns)
+    lately = Run.objects.filter(job=OuterRef("pk"), status="completed", completed_at__gte=min(told))
+    jobs = Job.objects.filter(Exists(lately), pk__in=[names[column].job_id for column in columns])
+    return set(jobs.values_list("column", flat=True))
 
 
 def _job(

@@ -13,10 +13,11 @@ from classifier.verdict import Since
 from hud.core.jobrules import BLOCKING
 from hud.core.pullwords import sentence, since_words
 from hud.models import Commit, JobRule, Label, PullRequest, Verdict
+from hud.queries.grid import NEWEST_ROWS
 from hud.queries.pull import MOST_HEADS, PullState, pull_page
 from hud.queries.pulls import listed_pulls
 from hud.services.labels import set_label
-from tests.factories import NOON, Trunk, make_commit, make_run, sha_of
+from tests.factories import NOON, Trunk, make_commit, make_run, make_trunk, sha_of
 from tests.services.verdict_world import breaks, fails, green_trunk, judge_all, open_pull, passes, push_over, refresh
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("now")]
@@ -281,6 +282,16 @@ def test_a_job_that_must_pass_and_did_not_run_is_waited_for(trunk: Trunk) -> Non
     state = state_of(trunk)
     assert state.gate.blocking == ("build",)
     assert "It must pass, and it was skipped" in str([job.answer for job in state.group("unknown")])
+
+
+@pytest.mark.parametrize(("rows", "pending"), [(NEWEST_ROWS - 1, ("old unit", "build")), (NEWEST_ROWS, ("build",))])
+def test_nobody_waits_for_a_job_that_the_newest_rows_of_trunk_do_not_know(rows: int, pending: tuple[str, ...]) -> None:
+    """`old unit` ran on the oldest row alone and got another name then. `build` ran on a pull request lately."""
+    trunk = make_trunk([*[". "] * rows, " ."], ["CI / unit", "CI / old unit", "CI / build"], with_cells=True)
+    passes(open_pull(trunk, 8), trunk, job=2)
+    passes(open_pull(trunk), trunk)
+    block(trunk, ("unit|build", "must pass"))
+    assert state_of(trunk).pending == pending
 
 
 def test_force_pushed_heads_can_be_chosen(trunk: Trunk) -> None:
