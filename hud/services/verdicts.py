@@ -13,7 +13,7 @@ from datetime import timedelta
 from typing import Any
 
 from django.db import connection, transaction
-from django.db.models import Q
+from django.db.models import Exists, OuterRef, Q
 from django.utils import timezone
 
 from classifier.verdict import Run as Attempt
@@ -176,17 +176,29 @@ def has_own_verdicts(commit_ids: Collection[int]) -> set[int]:
 
 
 def _look_alikes(repository: Repository, cells: Collection[tuple[int, int]], names: Mapping[int, str]) -> set[int]:
-    """Return the commits whose verdicts are about the same failure as these cells off trunk, or rest on their runs."""
+    """Return the commits whose verdicts are about the same failure as these cells off trunk, rest on their runs, or
+    took the job for one that had passed nowhere."""
     rows = Run.objects.filter(commit_id__in={c for c, _ in cells}, job_id__in={j for _, j in cells})
-    runs = {pk: (number, job_id) for pk, number, job_id in rows.values_list("pk", "external_id", "job_id")}
-    told = Failure.objects.filter(run_id__in=runs, rank=0).values_list("signature", flat=True)
-    families = {jobs.family_of(names[job_id]) for _, job_id in runs.values() if job_id in names}
-    alike = Q(run__failures__rank=0, run__failures__signature__in=set(told))
-    alike |= Q(evidence__overlap=[str(number) for number, _ in runs.values()])
-    found = Verdict.objects.filter(
-        alike, repository=repository, family__in=families, pushed_at__gte=timezone.now() - 2 * SETTINGS.window
-    )
+    runs = list(rows.only("external_id", "job_id", "created_at", "started_at", "completed_at"))
+    times = [at for run in runs for at in (run.created_at, run.started_at, run.completed_at) if at]
+    if not times:
+        return set()
+    told = Failure.objects.filter(run__in=runs, rank=0).values_list("signature", flat=True)
+    alike = Q(run__failures__signature__in=set(told))
+    alike |= Q(evidence__overlap=[str(run.external_id) for run in runs])
+    alike |= Q(label="unknown", run__job_id__in=_first_passed_by(cells))
+    families = {jobs.family_of(names[run.job_id]) for run in runs if run.job_id in names}
+    pushed = (min(times) - SETTINGS.window, max(times) + SETTINGS.window)
+    found = Verdict.objects.filter(alike, repository=repository, family__in=families, pushed_at__range=pushed)
     return set(found.values_list("run__commit_id", flat=True))
+
+
+def _first_passed_by(cells: Collection[tuple[int, int]]) -> set[int]:
+    """Return the jobs that passed in these cells and on no other commit."""
+    commit_ids, job_ids = {c for c, _ in cells}, {j for _, j in cells}
+    passed = Run.objects.filter(job_id__in=job_ids, conclusion="success")
+    elsewhere = Run.objects.filter(job_id=OuterRef("job_id"), conclusion="success").exclude(commit_id__in=commit_ids)
+    return set(passed.filter(~Exists(elsewhere), commit_id__in=commit_ids).values_list("job_id", flat=True))
 
 
 def _families_near(name: str, names: Iterable[str]) -> set[str]:

@@ -7,6 +7,7 @@ from typing import Any
 
 import psycopg
 import pytest
+import time_machine
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
@@ -107,6 +108,29 @@ def test_the_same_failure_on_another_authors_change_makes_it_flaky(trunk: Trunk)
     other = fails(open_pull(trunk, 8, "emil"), trunk)
     verdict = verdict_of(run)
     assert (verdict.label, verdict.evidence) == ("flaky", [str(other.external_id)])
+
+
+def test_a_look_alike_that_is_filled_in_months_later_counts_as_if_it_had_come_at_once(trunk: Trunk) -> None:
+    with time_machine.travel(NOON + timedelta(days=90), tick=False):
+        run = fails(open_pull(trunk), trunk)
+        assert verdict_of(run).label == "regression"
+        fails(open_pull(trunk, 8, "emil"), trunk)
+        assert verdict_of(run).label == "flaky"
+
+
+def test_a_job_that_passes_for_the_first_time_elsewhere_is_known_to_have_run(trunk: Trunk) -> None:
+    """It runs on pull requests alone."""
+    Run.objects.filter(job=trunk.jobs[0]).delete()
+    Commit.objects.update(cells="")
+    run = fails(open_pull(trunk), trunk)
+    verdict = verdict_of(run)
+    assert (verdict.label, "never ran" in verdict.reason) == ("unknown", True)
+    passes(open_pull(trunk, 8, "emil"), trunk)
+    assert verdict_of(run).label == "regression"
+    passes(open_pull(trunk, 9, "flo"), trunk)
+    requests = {(r.commit_id, r.job_id) for r in JudgeRequest.objects.all()}
+    assert requests
+    assert run.commit_id not in verdicts.commits_touched_by(trunk.repository, requests)
 
 
 def test_another_signature_elsewhere_touches_nothing(trunk: Trunk) -> None:
