@@ -99,13 +99,15 @@ def test_a_cell_that_is_not_there_is_said(client: Client, trunk: Trunk) -> None:
     assert "no result on this commit" in text_of(client, address(sha_of(1), 9), status=404)
 
 
-def test_card_commit_and_run_lead_to_it(client: Client, trunk: Trunk) -> None:
+def test_card_commit_run_and_job_lead_to_it(client: Client, trunk: Trunk) -> None:
     newest = trunk.commits[-1]
     run = breaks(newest, trunk)
     link = f'href="{address(newest.sha)}"'
     assert link in text_of(client, f"/brindle/kestrel/-/card/{newest.sha}/0")
     assert link in text_of(client, f"/brindle/kestrel/commit/{newest.sha}")
     assert link in text_of(client, f"/brindle/kestrel/run/{run.external_id}")
+    history = text_of(client, f"/brindle/kestrel/job/{trunk.jobs[0].pk}")
+    assert history.count("/-/why/") == history.count(link) == 2, "of the streak and of the red row"
 
 
 def test_it_takes_as_many_statements_for_one_witness_as_for_many(
