@@ -117,7 +117,7 @@ class Evidence:
             where = f"the {'parent' if self.timeline.is_on_trunk else 'base'} commit {_short(commit)}"
         told = f"; trunk has had it {_since_words(since, commit)}" if since else ""
         if not any(jobs.is_same_job(run.job, self.scenario.run.job) for run in shown):
-            sibling = shown[0].job
+            sibling = min(run.job for run in shown)
             reason = f"The sibling configuration {sibling} failed the same way on {where}, before this change{told}."
             return Finding("broken_trunk", reason, 0.75, _ids(shown), since)
         reason = f"The same failure was on {where}, before this change{told}."

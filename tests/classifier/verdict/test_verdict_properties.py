@@ -187,6 +187,15 @@ def test_the_order_of_runs_never_matters(scenario: s.Json, order: random.Random)
     assert verdict(mixed) == verdict(scenario)
 
 
+def test_the_order_of_two_red_siblings_does_not_matter_to_the_words() -> None:
+    """Too seldom in generated scenarios to rely on them."""
+    red = [s.on_base([s.failed()], job=f"pull / linux-{name} / test (default, 2, 4, linux.large)") for name in "ba"]
+    judged = s.mine([s.failed()])
+    there, back = (verdict(s.scene(judged, s.base(*runs))) for runs in (red, red[::-1]))
+    assert there == back
+    assert "linux-a" in there.reason
+
+
 @EXAMINED
 @given(scenarios())
 def test_trunk_has_it_since_a_red_commit_of_trunk_or_nobody_says_so(scenario: s.Json) -> None:
