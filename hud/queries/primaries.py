@@ -38,6 +38,12 @@ def all_causes(run_ids: Collection[int]) -> dict[int, tuple[Cause, ...]]:
     return found | without_healed({run_id: found[run_id] for run_id in with_healed}) if with_healed else found
 
 
+def with_more_than_one(run_ids: Collection[int]) -> set[int]:
+    """Return those of the runs in which more than one failure was found. One statement."""
+    rows = Failure.objects.filter(run_id__in=list(run_ids), rank=1)
+    return set(rows.values_list("run_id", flat=True))
+
+
 def _with_healed(run_ids: Collection[int]) -> set[int]:
     healed = TestResult.objects.filter(report__run_id__in=list(run_ids), outcome=TestResult.Outcome.FLAKY)
     return set(healed.values_list("report__run_id", flat=True))

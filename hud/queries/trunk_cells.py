@@ -4,24 +4,13 @@ a verdict."""
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
 
 from classifier.verdict import Failure as Cause
 from classifier.verdict.trunk import LogState, TrunkCell
 from hud.core.names import ColumnName
 from hud.models import Job, Log
 from hud.queries.primaries import all_causes, primary_causes
-
-
-@dataclass(frozen=True, slots=True)
-class RedCell:
-    """A failing cell of a job on trunk. `state` is the merged state; `run_id`: the row id of its run."""
-
-    commit_id: int
-    sha: str
-    state: str
-    run_id: int | None
-
+from hud.queries.trunk_below import Below, RedCell
 
 MassOf = Callable[[Collection[int]], Collection[int]]
 """Returns those of the runs (row ids), which died of infrastructure, that did so as part of a mass failure."""
@@ -30,26 +19,17 @@ MassOf = Callable[[Collection[int]], Collection[int]]
 def trunk_cells(job: str, reds: Sequence[RedCell], judged_from: int, mass_of: MassOf) -> list[TrunkCell]:
     """Return the engine's facts of a streak's red cells, oldest first.
 
-    All is read of those from index `judged_from` on and of the one before that they are compared with. Of the others
+    All is read of those from index `judged_from` on, and of those below whatever these verdicts rest on. Of the others
     only the primary failure: a job that has been red for years must not cost more with each commit. Six statements,
-    two more where a test healed, and those of `mass_of`.
+    two more where a test healed or where the primary failures below do not tell enough, and those of `mass_of`.
     """
     primaries = primary_causes([red.run_id for red in reds if red.run_id])
-    compared_from = _compared_from(reds, judged_from, primaries)
-    whole = all_causes([red.run_id for red in reds[compared_from:] if red.run_id])
     judged = [red.run_id for red in reds[judged_from:] if red.run_id]
+    whole = all_causes(judged)
+    whole |= Below(reds[:judged_from], primaries).what_matters_to(list(whole.values()))
     mass = mass_of([run_id for run_id in judged if run_id in primaries and primaries[run_id].is_infra])
     logs = log_states([run_id for run_id in judged if not whole.get(run_id)])
     return [_trunk_cell(job, red, primaries, whole, mass, logs) for red in reds]
-
-
-def _compared_from(reds: Sequence[RedCell], judged_from: int, primaries: Mapping[int, Cause]) -> int:
-    """Return the index of the nearest cell before those to be judged that says something of the code."""
-    for at in range(judged_from - 1, -1, -1):
-        told = primaries.get(reds[at].run_id or 0)
-        if told is not None and not told.generic and not told.is_infra:
-            return at
-    return judged_from
 
 
 def _trunk_cell(

@@ -9,7 +9,8 @@ from hud.core.cell import FAILING
 from hud.models import BranchCommit, Cell, Run, Streak
 from hud.queries.jobrules import job_lists
 from hud.queries.mass import MassLook
-from hud.queries.trunk_cells import RedCell, full_name_of, trunk_cells
+from hud.queries.trunk_below import RedCell
+from hud.queries.trunk_cells import full_name_of, trunk_cells
 
 
 @dataclass(frozen=True, slots=True)

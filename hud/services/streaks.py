@@ -14,7 +14,8 @@ from hud.core import streak as core
 from hud.core.cellcode import ABSENT, FAILING_CHARS, GREEN_CHARS, LOOKS
 from hud.core.streak import StreakCell, find_streaks
 from hud.models import Branch, BranchCommit, Cell, Job, Streak
-from hud.queries.trunk_cells import RedCell, full_name_of, trunk_cells
+from hud.queries.trunk_below import RedCell
+from hud.queries.trunk_cells import full_name_of, trunk_cells
 from hud.services.batch import Batch
 from hud.services.bulk import update_rows
 from hud.services.cells import character_of, write_characters

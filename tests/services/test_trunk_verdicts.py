@@ -205,3 +205,32 @@ def test_a_job_that_people_declared_unstable_is_so_where_it_healed_too(trunk: Tr
     breaks(newest, trunk)
     passes(newest, trunk)
     assert said(newest, trunk)[0] == "unstable"
+
+
+# ── What is told of the cells below ──────────────────────────────────────────────────────────────────────────────────
+def test_a_real_failure_behind_a_line_that_says_nothing_is_what_the_next_red_is_compared_with(trunk: Trunk) -> None:
+    first, second, third = trunk.commits[-3:]
+    breaks(first, trunk)
+    for commit in (second, third):
+        wrapped = breaks(commit, trunk, line="")
+        make_failure(wrapped, "##[error]Process completed with exit code 1.", tests=[], category="unknown")
+        make_failure(wrapped, "FAILED test_io.py::test_read - no", rank=1)
+        refresh(commit, trunk, 0)
+    assert [said(commit, trunk)[0] for commit in (first, second, third)] == [
+        "regression",
+        "regression",
+        "broken_trunk",
+    ]
+    assert f"since {second.sha[:10]} at the latest, for 1 commit." in said(third, trunk)[1]
+
+
+def test_a_failure_that_stood_second_before_is_dated_from_where_it_began(trunk: Trunk) -> None:
+    first, second, third, fourth = trunk.commits
+    breaks(first, trunk)
+    for commit in (second, third):
+        both = breaks(commit, trunk)
+        make_failure(both, "FAILED test_io.py::test_read - no", rank=1)
+        refresh(commit, trunk, 0)
+    breaks(fourth, trunk, line="FAILED test_io.py::test_read - no")
+    assert said(fourth, trunk)[0] == "broken_trunk"
+    assert f"since {second.sha[:10]} at the latest, for 2 commits." in said(fourth, trunk)[1]
