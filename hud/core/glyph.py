@@ -7,6 +7,8 @@ DOT = "·"
 
 _BY_VERDICT = {"flaky": "F", "infra": "I", "unstable": "U", "unknown": "?", "cancelled": "C"}
 _BY_STREAK = {"lone": "✖", "start": "✖", "mid": "┃", "change": "◆", "": "✖"}
+_BY_BOTH = {("broken_trunk", ""): "┃", ("regression", "mid"): "✖"}
+"""Off trunk only the verdict tells the two apart; within a bar, a new failure under an old one has its own sign."""
 _ALONE = ("", "lone")
 _BOTTOM = ("", "lone", "start")
 _BY_STATE = {
@@ -62,7 +64,7 @@ def glyph(look: CellLook, streak: str = "") -> str:
     if look.detail and (look.state not in FAILING or streak in _BOTTOM):
         return _BY_DETAIL[look.detail]
     if look.state in FAILING:
-        return _BY_STREAK[streak]
+        return _BY_BOTH.get((look.verdict, streak), _BY_STREAK[streak])
     return _BY_STATE[look.state]
 
 

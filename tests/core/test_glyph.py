@@ -37,6 +37,13 @@ def test_a_known_cause_comes_before_the_place_in_the_streak() -> None:
     assert glyph(CellLook(State.FAILURE, Detail.STARTUP_FAILURE), "mid") == "┃"
 
 
+def test_a_verdict_has_the_same_sign_within_a_streak_and_off_trunk() -> None:
+    regression, broken = (CellLook(State.FAILURE, verdict=verdict) for verdict in ("regression", "broken_trunk"))
+    assert {glyph(regression, streak) for streak in ("", "lone", "start", "mid")} == {"✖"}
+    assert {glyph(broken, streak) for streak in ("", "mid")} == {"┃"}
+    assert {glyph(look, "change") for look in (regression, broken)} == {"◆"}
+
+
 def test_words_say_what_the_sign_means() -> None:
     assert cell_words(CellLook(State.QUEUED, Detail.WAITING)) == "waiting for a person"
     assert cell_words(CellLook(State.FAILURE, verdict="regression")) == "failed, regression"

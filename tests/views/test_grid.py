@@ -78,7 +78,7 @@ def test_green_is_a_dot_absent_is_nothing_and_neither_is_an_element(client: Clie
 
 
 def test_a_streak_is_a_bar_from_the_first_bad_commit_to_the_newest(client: Client) -> None:
-    trunk = make_trunk(["X", "p", "X", "B", " ", "X", "."], ["CI / unit"])
+    trunk = make_trunk(["B", "p", "X", "B", " ", "X", "."], ["CI / unit"])
     trunk.branch.streaks.update(changes=[4])
     body = page_of(client, trunk.path + OPEN)
     assert [cells(body, n)[0].get("streak", "gap") for n in (7, 6, 5, 4, 3, 2)] == [
