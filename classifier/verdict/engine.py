@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from classifier.verdict import jobs
 from classifier.verdict.evidence import Evidence, Finding
-from classifier.verdict.failure import Failure
+from classifier.verdict.failure import Failure, what_failed
 from classifier.verdict.mass import MASS_WORDS, mass_failure_of
 from classifier.verdict.model import (
     EXCUSES,
@@ -147,7 +147,7 @@ class _Decision:
         primary = self.run.causes[0]
         if not primary.is_infra:
             return None
-        reason = f"Infrastructure failed ({_what(primary)}), the code was not tested to the end."
+        reason = f"Infrastructure failed ({what_failed(primary)}), the code was not tested to the end."
         around = (*self.scenario.same_change, *self.scenario.same_minutes)
         mass = mass_failure_of(self.run, around, self.scenario.settings)
         if mass is not None:
@@ -226,7 +226,7 @@ class _Decision:
         """Nothing excuses this failure."""
         if self.passed:
             kind = self._kind(failure)
-            reason = f"A {kind} failure is never called flaky, yet the same code also passed: {_what(failure)}."
+            reason = f"A {kind} failure is never called flaky, yet the same code also passed: {what_failed(failure)}."
             return Finding("unknown", reason, 0.4, self._passed_ids())
         ran = evidence.ran_before()
         note = _note(evidence)
@@ -234,9 +234,9 @@ class _Decision:
             why = "The job never ran on the base or on trunk"
             if evidence.was_red_in_silence:
                 why = "The job was red before, and nothing tells of what"
-            return Finding("unknown", f"{why}, so nobody knows if this is new: {_what(failure)}.{note}", 0.5)
+            return Finding("unknown", f"{why}, so nobody knows if this is new: {what_failed(failure)}.{note}", 0.5)
         where = "the base passed" if evidence.base_is_green else "it was not there before"
-        reason = f"This change most likely did it, {where}: {_what(failure)}.{note}"
+        reason = f"This change most likely did it, {where}: {what_failed(failure)}.{note}"
         again = bool(self._reproductions((failure,)))
         confidence = 0.65 + 0.15 * evidence.base_is_green + 0.1 * again - 0.1 * bool(note)
         return Finding("regression", reason, confidence, ran[:10])
@@ -317,9 +317,3 @@ def _note(evidence: Evidence) -> str:
         return ""
     why, _ = min(evidence.notes.items(), key=lambda item: (-item[1], item[0]))
     return f" A look-alike does not count: {why}."
-
-
-def _what(failure: Failure) -> str:
-    """The failure in a few words: a test, a capture or the line, cut to 160 characters."""
-    text = next(iter(failure.tests), "") or next(iter(failure.captures), "") or failure.line or failure.rule
-    return " ".join(text.split())[:160]
