@@ -15,7 +15,7 @@ from django.db import connection
 from django.db.models import Q, QuerySet
 
 from classifier.verdict import Failure as Cause
-from hud.models import BranchCommit, Commit, Failure, PullRequest, Repository, Run
+from hud.models import BranchCommit, Commit, Failure, Label, PullRequest, Repository, Run
 
 TRUNK_BELOW = 60
 TRUNK_ABOVE = 200
@@ -118,6 +118,15 @@ def alike_elsewhere(wanted: Sequence[Wanted]) -> dict[int, list[Run]]:
                 found[commit_id].add(run_id)
     runs = _with_commits({run_id for ids in found.values() for run_id in ids})
     return {commit_id: [runs[pk] for pk in sorted(ids) if pk in runs] for commit_id, ids in found.items()}
+
+
+def explained_cells(commit_ids: Collection[int]) -> set[tuple[int, int]]:
+    """Return the cells (commit id, job id) of these commits that a person calls a regression or infrastructure: what
+    has its cause there is no sign of chance elsewhere. One statement."""
+    if not commit_ids:
+        return set()
+    words = Label.objects.filter(commit_id__in=commit_ids, label__in=("regression", "infra"), undone_at=None)
+    return set(words.values_list("commit_id", "job_id"))
 
 
 def green_elsewhere(pairs: Collection[tuple[int, int]]) -> dict[tuple[int, int], Run]:

@@ -281,8 +281,10 @@ class _Gathering:
             for own in self.telling
         ]
         found = neighbours.alike_elsewhere(wanted)
+        explained = neighbours.explained_cells({run.commit_id for runs in found.values() for run in runs})
         for own in self.telling:
-            own.alike = found.get(own.commit.pk, [])
+            alike = found.get(own.commit.pk, [])
+            own.alike = [run for run in alike if (run.commit_id, run.job_id) not in explained]
 
     def _moments_of_infrastructure(self) -> set[datetime]:
         """When the judged runs ended that died of infrastructure."""

@@ -17,7 +17,7 @@ from hud.services.audit import record
 from hud.services.batch import Batch
 from hud.services.ingest import settle
 from hud.services.locks import lock_repository
-from hud.services.verdicts import show_verdicts, want_report
+from hud.services.verdicts import ask, has_own_verdicts, show_verdicts, want_report
 
 Person = AbstractBaseUser | AnonymousUser
 
@@ -103,5 +103,7 @@ def _bring_up_to_date(repository: Repository, commit: Commit, job: Job) -> None:
     batch.dirty_cells.add((commit.pk, job.pk))
     settle(batch)
     show_verdicts(repository, [commit])
+    if has_own_verdicts({commit.pk}):
+        ask(repository, [(commit.pk, job.pk)])  # others may rest on it
     for number in pull_numbers_of(repository, [commit]):
         transaction.on_commit(partial(want_report, repository, number))

@@ -133,3 +133,22 @@ def test_what_passed_is_not_labelled(trunk: Trunk, kim: User) -> None:
     passes(trunk.commits[-1], trunk)
     with pytest.raises(BadLabel, match="failed"):
         label(kim, trunk, trunk.commits[-1])
+
+
+@pytest.mark.parametrize(("label", "left"), [("regression", "regression"), ("infra", "regression"), ("flaky", "flaky")])
+def test_a_failure_that_a_person_explained_is_no_alibi_for_another_change(
+    trunk: Trunk, kim: User, label: str, left: str
+) -> None:
+    run = fails(open_pull(trunk), trunk)
+    other = open_pull(trunk, 8, "emil")
+    fails(other, trunk)
+    judge_all()
+    assert Verdict.objects.get(run=run).label == "flaky"
+    word = set_label(
+        who=kim, repository=trunk.repository, commit=other, job=trunk.jobs[0], label=label, reason="I looked."
+    )
+    judge_all()
+    assert Verdict.objects.get(run=run).label == left
+    undo_label(who=kim, word=word)
+    judge_all()
+    assert Verdict.objects.get(run=run).label == "flaky"
