@@ -74,7 +74,7 @@ def _failed_runs(cells: Collection[tuple[int, int]]) -> dict[tuple[int, int], li
         commit_id__in={commit_id for commit_id, _ in cells}, job_id__in={job_id for _, job_id in cells}
     )
     found: dict[tuple[int, int], list[Run]] = defaultdict(list)
-    for run in runs.exclude(conclusion="success").defer("steps", "labels").order_by("-external_id"):
+    for run in runs.defer("steps", "labels").order_by("-external_id"):
         state, _ = state_of(run.status, run.told_conclusion or run.conclusion or None)
         if state in FAILING:
             found[(run.commit_id, run.job_id)].append(run)

@@ -8,7 +8,7 @@ from contextlib import suppress
 
 from django.db import DatabaseError, InterfaceError, connection, transaction
 
-from hud.models import Branch, BranchCommit, JudgeRequest, Repository, TrunkReview
+from hud.models import Branch, BranchCommit, Cell, JudgeRequest, Repository, TrunkReview
 from hud.services.batch import Batch
 from hud.services.blocking import JUDGED_AGAIN_ROWS, newest_rows, told_cells
 from hud.services.ingest import settle
@@ -52,18 +52,21 @@ def _judge_requests(repository: Repository) -> None:
 
 @transaction.atomic
 def judge_trunk(repository: Repository, cells: Collection[tuple[int, int]]) -> None:
-    """Judge those of the cells (commit id, job id) again that are on trunk, with the streaks around them.
+    """Judge those of the cells (commit id, job id) again that are on trunk, with the streaks around them, and those
+    that healed, on trunk or off it.
 
     Verdicts of other commits are left as they are.
     """
     commit_ids = {commit_id for commit_id, _ in cells}
     places = BranchCommit.objects.filter(commit_id__in=commit_ids, branch__tracked=True)
     on_trunk = set(places.values_list("commit_id", flat=True)) if commit_ids else set()
-    if not on_trunk:
+    healed = Cell.objects.filter(flaky=True, commit_id__in=commit_ids - on_trunk).values_list("commit_id", "job_id")
+    wanted = {cell for cell in cells if cell[0] in on_trunk} | (set(healed) & set(cells))
+    if not wanted:
         return
     lock_repository(repository)
     batch = Batch(repository)
-    batch.dirty_streaks.update(cell for cell in cells if cell[0] in on_trunk)
+    batch.dirty_streaks.update(wanted)
     settle(batch, with_neighbours=False)
 
 

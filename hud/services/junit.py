@@ -15,7 +15,6 @@ from django.conf import settings
 from django.db import connection, transaction
 from django.utils import timezone
 
-from hud.core.cell import FAILING, state_of
 from hud.core.idset import pack_ids, unpack_ids
 from hud.core.junit import WORST_LAST, JUnitReport, Limits, Outcome, ReadTest, merge_tests, read_junit
 from hud.core.testname import identity_of, keys_of
@@ -23,6 +22,7 @@ from hud.core.text import storable
 from hud.models import Branch, Run, Test, TestReport, TestResult
 from hud.queries.flips import without_healed
 from hud.queries.neighbours import causes_of
+from hud.services.locks import lock_repository
 from hud.services.logs import has_these_failures, record_failures
 from hud.services.reported import found_in_log
 from hud.services.verdicts import ask, ask_own
@@ -67,16 +67,17 @@ def ingest_reports(*, run: Run, reports: Sequence[JUnitReport]) -> Ingested:
         fresh = list({r.digest: r for r in reports if r.digest not in seen}.values())
         if fresh:
             _take_in(report, run, fresh)
-            _judge_again(run)
+            _judge_again(report, run)
         problems = tuple(dict.fromkeys(p for r in reports for p in r.problems))
         return Ingested(report, len(reports), len(fresh), problems)
 
 
-def _judge_again(run: Run) -> None:
+def _judge_again(report: TestReport, run: Run) -> None:
     """Ask for the verdict of the run's cell, and for its neighbours' only if what they are compared with is another:
     a test that the log names healed, or the log names no cause and the report does."""
     cell = [(run.commit_id, run.job_id)]
-    _record_reported(run)
+    if report.failed:
+        _record_reported(run)
     told = causes_of([run.pk])
     if without_healed(told) != told:
         ask(run.repository, cell)
@@ -84,12 +85,15 @@ def _judge_again(run: Run) -> None:
 
 
 def _record_reported(run: Run) -> None:
-    """Let the failed tests of a red run's report stand for the cause that its log does not name."""
-    state, _ = state_of(run.status, run.told_conclusion or run.conclusion or None)
-    if state in FAILING:
-        found = found_in_log(run)
-        if not has_these_failures(run, found):
-            record_failures(run=run, failures=found)
+    """Let the failed tests of a red run's report stand for the cause that its log does not name.
+
+    The repository's lock is taken before what the log says is read: it may just be read for the first time.
+    """
+    lock_repository(run.repository)
+    run.refresh_from_db()
+    found = found_in_log(run)
+    if not has_these_failures(run, found):
+        record_failures(run=run, failures=found)
 
 
 def _lock(commit_id: int, job_id: int) -> None:

@@ -344,12 +344,12 @@ def record_failures(*, run: Run, failures: Sequence[classifier.Failure], by: Cla
     lock_repository(repository)
     run.refresh_from_db()
     batch = together or Batch(repository)
-    rows = [_row(run, rank, f) for rank, f in enumerate(with_reported_tests(run, failures))]
+    told = _told_conclusion(run, failures)
+    rows = [_row(run, rank, f) for rank, f in enumerate(with_reported_tests(run, failures, told))]
     differs = not _same(list(run.failures.all()), rows)
     if differs:
         run.failures.all().delete()
         Failure.objects.bulk_create(rows)
-    told = _told_conclusion(run, failures)
     if told != run.told_conclusion:
         run.told_conclusion = told
         run.save(update_fields=["told_conclusion"])
@@ -391,8 +391,9 @@ def _settle_answers(batch: Batch) -> None:
 
 def has_these_failures(run: Run, failures: Sequence[classifier.Failure]) -> bool:
     """Whether nothing would change if these were recorded."""
-    rows = [_row(run, rank, f) for rank, f in enumerate(with_reported_tests(run, failures))]
-    return _same(list(run.failures.all()), rows) and _told_conclusion(run, failures) == run.told_conclusion
+    told = _told_conclusion(run, failures)
+    rows = [_row(run, rank, f) for rank, f in enumerate(with_reported_tests(run, failures, told))]
+    return _same(list(run.failures.all()), rows) and told == run.told_conclusion
 
 
 def note_reading(run: Run, by: Classifying) -> None:

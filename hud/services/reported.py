@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import classifier
 from classifier.verdict.failure import as_read, causes_of
+from hud.core.cell import FAILING, state_of
 from hud.core.text import storable
 from hud.models import Failure, Run, TestResult
 
@@ -15,13 +16,18 @@ MOST_FAILURES = 50
 """Failed tests that get a row of their own; the first row names all of them."""
 
 
-def with_reported_tests(run: Run, found: Sequence[classifier.Failure]) -> list[classifier.Failure]:
+def with_reported_tests(
+    run: Run, found: Sequence[classifier.Failure], told_conclusion: str | None = None
+) -> list[classifier.Failure]:
     """Return what was found in the run's log, or, if no cause is among that, the failed tests of its report before it.
 
-    One statement if no cause is found, none else.
+    A run that was stopped or passed did not fail of them. `told_conclusion`: what annotations say of how it ended; None
+    for what is stored of that. One statement if no cause is found, none else.
     """
     own = [failure for failure in found if failure.source != SOURCE]
-    if causes_of([as_read(failure) for failure in own]):
+    told = run.told_conclusion if told_conclusion is None else told_conclusion
+    state, _ = state_of(run.status, told or run.conclusion or None)
+    if state not in FAILING or causes_of([as_read(failure) for failure in own]):
         return own
     failed = TestResult.objects.filter(report__run=run, outcome=TestResult.Outcome.FAILED)
     rows = list(failed.order_by("test__owner", "test__name").values_list("test__owner", "test__name", "message"))

@@ -22,6 +22,7 @@ _JOINED = [
     "workflow_name",
     "status",
     "conclusion",
+    "told_conclusion",
     "origin",
     "created_at",
     "started_at",
@@ -91,6 +92,8 @@ def _join_run(run: Run, fact: JobRunFact) -> None:
     run.labels = join_list(run.labels, fact.labels) or []
     run.html_url = join_text(run.html_url, fact.html_url)
     run.details_url = join_text(run.details_url, fact.details_url)
+    if run.conclusion != "cancelled":
+        run.told_conclusion = ""  # annotations tell of cancelled runs how they ended, and of no others
     _join_steps(run, fact)
 
 

@@ -27,6 +27,7 @@ from hud.services.engines import Reader, engine_for, reader_of, ruleset_of, rule
 from hud.services.logs import Classifying, annotations_of, log_store
 from hud.services.logwork import Turn
 from hud.services.reclassify import readable_logs
+from hud.services.reported import with_reported_tests
 
 Person = AbstractBaseUser | AnonymousUser
 
@@ -246,6 +247,7 @@ def _both(log: Log, now: Reader, tried: Reader, turn: Turn) -> tuple[Primary, tu
                 for reading in readings:
                     reading.feed(chunk)
                 turn.alive()
-    after, *others = (reading.finish(annotations_of(log.run)) for reading in readings)
+    found = [reading.finish(annotations_of(log.run)) for reading in readings]
+    after, *others = (with_reported_tests(log.run, failures) for failures in found)
     before: list[Any] = [*others[0]] if others else [*log.run.failures.all()]
     return told(before[0]) if before else None, tuple(after)

@@ -27,6 +27,7 @@ from hud.models import (
     Cell,
     Commit,
     Failure,
+    JudgeRequest,
     PostedReport,
     Reporting,
     Repository,
@@ -116,9 +117,11 @@ def ask_of_mass(repository: Repository, run_ids: Collection[int]) -> None:
 
 
 def ask_all(repository: Repository) -> int:
-    """Ask for every verdict of the repository to be decided again: what it declares about its jobs has changed."""
-    rows = Verdict.objects.filter(repository=repository)
-    return _request(repository, set(rows.values_list("run__commit_id", "run__job_id")), own_only=True)
+    """Ask for every verdict of the repository to be decided again, those of cells that healed too: what it declares
+    about its jobs has changed. Of failures without a verdict it was asked already; those are asked for anew."""
+    kept = Verdict.objects.filter(repository=repository).values_list("run__commit_id", "run__job_id")
+    asked = JudgeRequest.objects.filter(repository=repository).values_list("commit_id", "job_id")
+    return _request(repository, {*kept, *asked}, own_only=True)
 
 
 def _request(repository: Repository, pairs: Collection[tuple[int, int]], *, own_only: bool) -> int:

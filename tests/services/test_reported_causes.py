@@ -7,8 +7,10 @@ from django.test import Client
 
 from classifier import Failure as Found
 from hud.core.junit import read_junit
-from hud.models import Cell, Commit, Failure, Run, Verdict
+from hud.models import Cell, Commit, Failure, Repository, Run, Verdict
+from hud.services import junit
 from hud.services.junit import ingest_reports
+from hud.services.locks import lock_repository
 from hud.services.logs import has_these_failures, record_failures
 from tests.factories import Trunk
 from tests.services.verdict_world import breaks, fails, green_trunk, judge_all, open_pull
@@ -128,3 +130,35 @@ def test_the_page_of_the_run_says_where_it_is_from(client: Client, trunk: Trunk)
     page = client.get(f"/brindle/kestrel/run/{run.external_id}").content.decode()
     assert "shop.CartTest.testAdd: 1 != 2" in page
     assert "from the test report" in page
+
+
+@pytest.mark.parametrize("log_first", [True, False])
+def test_a_run_that_was_stopped_did_not_fail_of_what_its_report_tells(trunk: Trunk, log_first: bool) -> None:
+    run = fails(trunk.commits[-1], trunk, line="", conclusion="cancelled")
+    steps = [lambda: record_failures(run=run, failures=[EXIT]), lambda: tells(run, report("testAdd"))]
+    for step in steps if log_first else reversed(steps):
+        step()
+    assert [source for source, _ in causes(run)] == ["log"]
+
+
+def test_a_time_out_that_annotations_tell_is_one_of_the_tests_that_hung(trunk: Trunk) -> None:
+    run = fails(trunk.commits[-1], trunk, line="", conclusion="cancelled")
+    tells(run, report("testAdd"))
+    told = Found("limit", "timeout", 0, "The job was canceled", ("6h",), "l", generic=True, source="annotation")
+    record_failures(run=run, failures=[told])
+    assert [source for source, _ in causes(run)] == ["report", "annotation"]
+    assert has_these_failures(run, [told])
+
+
+def test_a_log_that_is_read_while_a_report_comes_in_is_not_forgotten(
+    trunk: Trunk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = breaks(trunk.commits[-1], trunk, line="")
+
+    def lock_after_the_log(repository: Repository) -> None:
+        record_failures(run=run, failures=[NAMED])
+        lock_repository(repository)
+
+    monkeypatch.setattr(junit, "lock_repository", lock_after_the_log)
+    tells(run, report("testAdd"))
+    assert causes(run) == [("log", NAMED.line)]

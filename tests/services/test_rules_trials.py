@@ -5,8 +5,10 @@ from __future__ import annotations
 import pytest
 from django.utils import timezone
 
+from hud.core.junit import JUnitReport, Outcome, ReadTest
 from hud.models import Failure, Log, RuleTrial, TrialChange
 from hud.services import logs, logwork, trials, turns
+from hud.services.junit import ingest_reports
 from hud.services.trials import TooManyTrials, cancel_trial, start_trial
 from tests.services.rules_world import (
     BRAKE,
@@ -190,3 +192,12 @@ def test_a_log_that_the_store_lost_is_counted_apart() -> None:
     logs.log_store().delete(world.runs[0].log.key)
     trial = finished(world)
     assert (trial.done, trial.unreadable, trial.changed) == (2, 1, 1)
+
+
+def test_a_cause_that_the_test_report_tells_is_no_change_by_a_rule_that_finds_nothing() -> None:
+    world = make_rules_world(["nothing that says why\n"])
+    run = world.runs[0]
+    ingest_reports(run=run, reports=[JUnitReport((ReadTest("shop", "test_a", Outcome.FAILED),), True, (), 1)])
+    assert run.failures.get().source == "report"
+    trial = finished(world)
+    assert (trial.done, trial.changed) == (1, 0)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 import pytest
 from django.contrib.auth.models import User
 from django.db import connection
@@ -11,13 +13,17 @@ from classifier import Failure as Found
 from hud.core.cell import State
 from hud.core.cellcode import LOOKS
 from hud.core.facts import Facts, JobRunFact
-from hud.core.jobrules import UNSTABLE
+from hud.core.jobrules import UNSTABLE, Line, fingerprint
+from hud.core.junit import JUnitReport, Outcome, ReadTest
 from hud.models import Cell, Commit, JobRule, Log, Run
+from hud.queries.jobrules import job_lists
+from hud.services.blocking import save_job_list
 from hud.services.ingest import apply_facts
+from hud.services.junit import ingest_reports
 from hud.services.labels import set_label
 from hud.services.logs import Classifying, record_failures
 from tests.factories import Trunk, make_failure, make_repository, make_run, make_trunk
-from tests.services.verdict_world import JOBS, breaks, fails, green_trunk, open_pull, passes, refresh
+from tests.services.verdict_world import JOBS, breaks, fails, green_trunk, judge_all, open_pull, passes, refresh
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("now")]
 
@@ -234,3 +240,50 @@ def test_a_failure_that_stood_second_before_is_dated_from_where_it_began(trunk: 
     breaks(fourth, trunk, line="FAILED test_io.py::test_read - no")
     assert said(fourth, trunk)[0] == "broken_trunk"
     assert f"since {second.sha[:10]} at the latest, for 2 commits." in said(fourth, trunk)[1]
+
+
+@pytest.mark.parametrize("is_judged", [True, False])
+def test_a_list_that_changes_later_concerns_what_healed_off_trunk_as_well(trunk: Trunk, is_judged: bool) -> None:
+    head = open_pull(trunk)
+    breaks(head, trunk)
+    passes(head, trunk)
+    if is_judged:
+        judge_all()
+    kim = User.objects.create_user("kim")
+    for lines, verdict in (([Line(r"unit \(1\)", "unstable")], "unstable"), ([], "flaky")):
+        seen = fingerprint(job_lists(trunk.repository.pk).unstable)
+        save_job_list(who=kim, repository=trunk.repository, topic=UNSTABLE, lines=lines, seen=seen)
+        judge_all()
+        assert said(head, trunk)[0] == verdict
+
+
+@pytest.mark.parametrize("on_trunk", [True, False])
+def test_a_test_of_the_failed_attempt_that_healed_is_left_out_of_what_healed(trunk: Trunk, on_trunk: bool) -> None:
+    commit = trunk.commits[-1] if on_trunk else open_pull(trunk)
+    run = breaks(commit, trunk)
+    passes(commit, trunk)
+    healed = JUnitReport((ReadTest("test_net.py", "test_it", Outcome.FLAKY),), True, (), 1)
+    ingest_reports(run=run, reports=[healed])
+    judge_all()
+    assert said(commit, trunk) == ("flaky", "The same commit also passed. No line that says what failed was found.")
+
+
+def test_a_run_that_was_no_time_out_after_all_leaves_a_green_cell(trunk: Trunk) -> None:
+    newest = trunk.commits[-1]
+    run = fails(newest, trunk, line="", conclusion="cancelled")
+    limit = Found("time limit", "timeout", 0, "The job ran too long", ("6h",), "limit", source="annotation")
+    record_failures(run=run, failures=[limit])
+    assert cell_of(newest, trunk).flaky
+    fact = JobRunFact(
+        job_id=run.external_id,
+        run_id=run.workflow_run_id,
+        attempt=1,
+        name=run.name,
+        workflow_name="CI",
+        head_sha=newest.sha,
+        status="completed",
+        conclusion="success",
+        completed_at=run.completed_at + timedelta(minutes=1),
+    )
+    apply_facts(repository=trunk.repository, facts=Facts(job_runs=[fact]))
+    assert (cell_of(newest, trunk).flaky, said(newest, trunk)) == (False, ("", ""))
