@@ -180,6 +180,8 @@ class Cell(models.Model):
         indexes = [
             # Serves: the failing cells of a job.
             models.Index(fields=["job"], name="failing_cells", condition=Q(state__in=["failure", "timed_out"])),
+            # Serves: the cells that failed and passed, which lists of jobs have a say about.
+            models.Index(fields=["commit"], name="healed_cells", condition=Q(flaky=True)),
         ]
 
 

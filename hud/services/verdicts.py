@@ -27,7 +27,6 @@ from hud.models import (
     Cell,
     Commit,
     Failure,
-    JudgeRequest,
     PostedReport,
     Reporting,
     Repository,
@@ -117,11 +116,12 @@ def ask_of_mass(repository: Repository, run_ids: Collection[int]) -> None:
 
 
 def ask_all(repository: Repository) -> int:
-    """Ask for every verdict of the repository to be decided again, those of cells that healed too: what it declares
-    about its jobs has changed. Of failures without a verdict it was asked already; those are asked for anew."""
+    """Ask for every verdict of the repository off trunk to be decided again, those of healed cells too: what it
+    declares about its jobs has changed."""
     kept = Verdict.objects.filter(repository=repository).values_list("run__commit_id", "run__job_id")
-    asked = JudgeRequest.objects.filter(repository=repository).values_list("commit_id", "job_id")
-    return _request(repository, {*kept, *asked}, own_only=True)
+    on_trunk = BranchCommit.objects.filter(branch__tracked=True, commit_id=OuterRef("commit_id"))
+    healed = Cell.objects.filter(~Exists(on_trunk), flaky=True, commit__repository=repository)
+    return _request(repository, {*kept, *healed.values_list("commit_id", "job_id")}, own_only=True)
 
 
 def _request(repository: Repository, pairs: Collection[tuple[int, int]], *, own_only: bool) -> int:
