@@ -61,7 +61,7 @@ def comment_of(report: Report, address_of: Callable[[str], str]) -> str:
     ]
     for name, jobs in report.groups:
         lines += ["", *_group(name, jobs, address_of)]
-    return _cut("\n".join(lines))
+    return _cut(lines)
 
 
 def _group(name: str, jobs: Sequence[ReportJob], address_of: Callable[[str], str]) -> list[str]:
@@ -88,7 +88,7 @@ def check_run_of(report: Report, address_of: Callable[[str], str]) -> dict[str, 
         "output": {
             "title": report.sentence[:200],
             "summary": _plain(report.reason),
-            "text": _cut(f"```json\n{_json(report.facts)}\n```"),
+            "text": f"```json\n{_json(report.facts)}\n```",
         },
     }
     if report.is_done:
@@ -114,9 +114,30 @@ def _plain(text: str) -> str:
 
 
 def _json(facts: Mapping[str, Any]) -> str:
-    """JSON in which no fence can end."""
-    return json.dumps(facts, indent=1, ensure_ascii=True).replace("`", "\\u0060")
+    """JSON in which no fence can end, always whole: where it would be too long for GitHub, lists end early, and
+    `left_out` says by name how much of them is missing."""
+    told, left_out = dict(facts), {}
+    lists = {name: value for name, value in facts.items() if isinstance(value, list)}
+    while len(text := _fenced(told)) > MOST_TEXT and any(lists.values()):
+        name = max(lists, key=lambda one: len(_fenced(lists[one])))
+        lists[name] = lists[name][: len(lists[name]) // 2]
+        left_out[name] = len(facts[name]) - len(lists[name])
+        told |= {**lists, "left_out": left_out}
+    return text
 
 
-def _cut(text: str) -> str:
-    return text if len(text) <= MOST_TEXT else f"{text[:MOST_TEXT]}\n… (cut)"
+def _fenced(value: object) -> str:
+    return json.dumps(value, indent=1, ensure_ascii=True).replace("`", "\\u0060")
+
+
+def _cut(lines: Sequence[str]) -> str:
+    """As many whole lines as GitHub takes: half a code span would let a stranger's words act."""
+    kept: list[str] = []
+    length = 0
+    for line in lines:
+        length += len(line) + 1
+        if length > MOST_TEXT:
+            folded = kept.count("<details>") > kept.count("</details>")
+            return "\n".join([*kept, *(["", "</details>"] if folded else []), "", "… and more than a comment holds."])
+        kept.append(line)
+    return "\n".join(kept)
