@@ -74,6 +74,11 @@ class JobLists:
         """Those of the jobs ("workflow / job") that are declared unstable."""
         return tuple(name for name, value in first_values(self.unstable, names).items() if value == "unstable")
 
+    def stable_among(self, columns: Iterable[int], names: Mapping[int, str]) -> list[int]:
+        """Those of the columns whose job is not declared unstable. `names`: column -> job."""
+        unstable = set(self.unstable_among(names.values()))
+        return [column for column in columns if names.get(column) not in unstable]
+
     def suppressed_among(self, names: Iterable[str], labels: Iterable[str]) -> tuple[str, ...]:
         """Those of the jobs that one of these labels switches off. Labels are compared without regard to case."""
         worn = {label.strip().casefold() for label in labels}

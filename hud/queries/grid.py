@@ -232,13 +232,17 @@ def blocking_columns(
     """Return the columns that must be green for a commit to be viable, and those of them that may also be skipped.
 
     The repository's list says so; of the jobs that it finds, those count that still run. Without a list it is the
-    jobs that regularly give a signal. `lists`: the repository's, where they have been read.
+    jobs that regularly give a signal. For one that is declared unstable nobody waits. `lists`: the repository's, where
+    they have been read.
     """
     lists = lists or job_lists(branch.repository_id)
+    names = {column: job.name.full for column, job in jobs.items()}
     if lists.has_blocking:
         alive = _seen_characters(newest)
-        return listed_columns(lists.blocking, {c: job.name.full for c, job in jobs.items() if c in alive})
-    return _regular_columns(branch, newest, jobs), frozenset()
+        columns, may_skip = listed_columns(lists.blocking, {c: name for c, name in names.items() if c in alive})
+    else:
+        columns, may_skip = _regular_columns(branch, newest, jobs), frozenset()
+    return tuple(lists.stable_among(columns, names)), may_skip
 
 
 def _regular_columns(branch: Branch, newest: Sequence[GridRow], jobs: Mapping[int, GridJob]) -> tuple[int, ...]:

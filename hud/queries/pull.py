@@ -254,26 +254,30 @@ def state_of_commit(repository: Repository, commit: Commit) -> PullState:
             "run_id", "line", "tests"
         )
     }
-    asked, may_skip = _asked(lists, names)
+    asked, may_skip = _asked(lists, names, words)
     found = [
         _job(cell, names, rows.get(cell.run_id or 0), words.get(cell.job_id), causes, asked, may_skip) for cell in cells
     ]
     found.sort(key=lambda job: natural_key(job.name))
     there = {job.column for job in found}
-    absent = _still_run(repository, names, (asked or set()) - may_skip - there)
+    absent = _still_run(repository, names, asked - may_skip - there)
     missing = [names[column].display for column in sorted(absent)]
     gate = gate_of(_for_gate(found), Settings().max_excused)
     broken = [job.answer.since for job in found if job.group == "broken_trunk" and job.answer]
     since = since_words(broken, places_of(repository, broken))
-    return PullState(commit.sha, tuple(found), gate, since, asked is not None, tuple(missing))
+    return PullState(commit.sha, tuple(found), gate, since, lists.has_blocking, tuple(missing))
 
 
-def _asked(lists: JobLists, names: Mapping[int, GridJob]) -> tuple[set[int] | None, frozenset[int]]:
-    """Return the columns that must be green, None while nobody has said which: then every job counts."""
-    if not lists.has_blocking:
-        return None, frozenset()
-    columns, may_skip = blocking_columns(lists.blocking, {c: job.name.full for c, job in names.items()})
-    return set(columns), may_skip
+def _asked(lists: JobLists, names: Mapping[int, GridJob], labelled: Collection[int]) -> tuple[set[int], frozenset[int]]:
+    """Return the columns that count, and those of them that may also be skipped or absent: all, while nobody has said
+    which must pass. Nobody waits for jobs that are declared unstable, but a person's label on one counts.
+
+    `labelled`: ids of jobs.
+    """
+    full = {column: job.name.full for column, job in names.items()}
+    columns, may_skip = blocking_columns(lists.blocking, full) if lists.has_blocking else (full, frozenset(full))
+    said = {column for column in columns if names[column].job_id in labelled}
+    return {*lists.stable_among(columns, full), *said}, may_skip
 
 
 def _still_run(repository: Repository, names: Mapping[int, GridJob], columns: Collection[int]) -> set[int]:
@@ -301,13 +305,13 @@ def _job(
     row: Verdict | None,
     word: Label | None,
     causes: Mapping[int, tuple[str, tuple[str, ...]]],
-    asked: set[int] | None,
-    may_skip: frozenset[int],
+    asked: Collection[int],
+    may_skip: Collection[int],
 ) -> PullJob:
     state, column = State(cell.state), cell.job.column
-    counts = asked is None or column in asked
+    counts = column in asked
     answer = _answer(cell, state, row, word)
-    must_pass = asked is not None and counts and column not in may_skip
+    must_pass = counts and column not in may_skip
     if answer is None and must_pass and state in (State.SKIPPED, State.NEUTRAL):
         answer = Answer("unknown", True, "look", f"It must pass, and it was {state}.", 1.0)
     line, tests = causes.get(cell.run_id or 0, ("", ()))

@@ -10,7 +10,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from classifier.verdict import Since
-from hud.core.jobrules import BLOCKING
+from hud.core.jobrules import BLOCKING, UNSTABLE
 from hud.core.pullwords import sentence, since_words
 from hud.models import Commit, JobRule, Label, PullRequest, Verdict
 from hud.queries.grid import NEWEST_ROWS
@@ -259,6 +259,18 @@ def test_a_persons_label_opens_the_gate(trunk: Trunk) -> None:
     assert state.may_merge
     assert state.gate.excused == ("unit (1)",)
     assert state.jobs[1].by == "kim"
+
+
+def test_a_persons_label_on_an_unstable_job_closes_the_gate(trunk: Trunk) -> None:
+    JobRule.objects.create(repository=trunk.repository, topic=UNSTABLE, order=0, pattern="unit", value="unstable")
+    commit = open_pull(trunk)
+    fails(commit, trunk)
+    assert state_of(trunk).may_merge
+    kim = User.objects.create_user("kim")
+    set_label(
+        who=kim, repository=trunk.repository, commit=commit, job=trunk.jobs[0], label="regression", reason="It is real."
+    )
+    assert state_of(trunk).gate.blocking == ("unit (1)",)
 
 
 def test_only_jobs_on_the_list_block_where_there_is_one(trunk: Trunk) -> None:

@@ -10,8 +10,8 @@ from django.test import Client
 from hud.core.jobrules import BLOCKING, KINDS, LABELS, UNSTABLE, Line, fingerprint
 from hud.models import AuditEntry, Cell, JobRule, PullRequest, TrunkReview, Verdict
 from hud.services import blocking, judging
-from tests.factories import Trunk, note_change
-from tests.services.verdict_world import breaks, fails, green_trunk, judge_all, open_pull, passes
+from tests.factories import Trunk, make_run, note_change
+from tests.services.verdict_world import breaks, fails, green_trunk, judge_all, open_pull, passes, refresh
 from tests.views.people import signed_in
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("now")]
@@ -84,6 +84,27 @@ def test_an_unstable_job_is_so_on_trunk_and_in_pull_requests(admin: Client, trun
     judge_all()
     found = {c.commit_id: c.verdict for c in Cell.objects.filter(job=trunk.jobs[0], state="failure")}
     assert found == {trunk.commits[-1].pk: "regression", commit.pk: "broken_trunk"}
+
+
+@pytest.mark.parametrize("listed", ["", "must pass = ."])
+def test_nobody_waits_for_an_unstable_job(admin: Client, trunk: Trunk, listed: str) -> None:
+    if listed:
+        save(admin, BLOCKING, listed)
+    breaks(trunk.commits[-1], trunk)
+    head = open_pull(trunk)
+    for job in (1, 2):
+        passes(head, trunk, job=job)
+    make_run(head, trunk.jobs[0], status="in_progress", conclusion="")
+    refresh(head, trunk, 0)
+
+    def answers() -> tuple[int, bool]:
+        judge_all()
+        gate = admin.get("/api/v1/repositories/brindle/kestrel/pulls/7/gate").json()
+        return viable(admin)["behind"], gate["may_merge"]
+
+    assert answers() == (1, False)
+    save(admin, UNSTABLE, r"unstable = unit \(1\)")
+    assert answers() == (0, True)
 
 
 @pytest.mark.parametrize(
