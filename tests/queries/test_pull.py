@@ -106,6 +106,33 @@ def test_failures_are_parted_by_whose_they_are(trunk: Trunk) -> None:
     assert not state.may_merge
 
 
+def test_groups_stand_in_the_order_of_what_they_ask_of_the_reader() -> None:
+    names = ["waits", "stopped", "wobbly", "old", "chance", "machine", "mystery", "mine"]
+    trunk = make_trunk(["." * 8] * 4, [f"CI / {name}" for name in names], with_cells=True)
+    JobRule.objects.create(repository=trunk.repository, topic=UNSTABLE, order=0, pattern="wobbly", value="unstable")
+    lines = {job: f"FAILED test_{names[job]}.py::test_it - no" for job in (2, 3, 4, 7)}
+    head, other = open_pull(trunk), open_pull(trunk, 8, "emil")
+    breaks(trunk.commits[-2], trunk, 3, lines[3])
+    fails(other, trunk, 4, lines[4])
+    for job, line in lines.items():
+        fails(head, trunk, job, line)
+    fails(head, trunk, 5, "The runner has lost the connection", category="infra_runner", tests=[])
+    fails(head, trunk, 6, "")
+    passes(head, trunk, 1, conclusion="cancelled")
+    make_run(head, trunk.jobs[0], status="in_progress", conclusion="")
+    refresh(head, trunk, 0)
+    assert [(name, [job.name for job in found]) for name, found in state_of(trunk).groups] == [
+        ("yours", ["mine"]),
+        ("unknown", ["mystery"]),
+        ("infra", ["machine"]),
+        ("flaky", ["chance"]),
+        ("broken_trunk", ["old"]),
+        ("unstable", ["wobbly"]),
+        ("cancelled", ["stopped"]),
+        ("pending", ["waits"]),
+    ]
+
+
 def sentences(trunk: Trunk) -> set[str]:
     """What the pull request's page and the list of pull requests say of it."""
     return {state_of(trunk).sentence, listed_pulls(trunk.repository)[0].words}
