@@ -283,8 +283,8 @@ class _Gathering:
         found = neighbours.alike_elsewhere(wanted)
         explained = neighbours.explained_cells({run.commit_id for runs in found.values() for run in runs})
         for own in self.telling:
-            alike = found.get(own.commit.pk, [])
-            own.alike = [run for run in alike if (run.commit_id, run.job_id) not in explained]
+            alike = [] if _is_queued(own.runs) else found.get(own.commit.pk, [])
+            own.alike = [r for r in alike if not _is_queued([r]) and (r.commit_id, r.job_id) not in explained]
 
     def _moments_of_infrastructure(self) -> set[datetime]:
         """When the judged runs ended that died of infrastructure."""
@@ -448,6 +448,11 @@ class _Gathering:
             has_log=None if log is None else log.status == Log.Status.STORED,
             failures=causes,
         )
+
+
+def _is_queued(runs: Iterable[Run]) -> bool:
+    """Whether they ran in a merge queue, on a commit that may have any of the changes before it inside."""
+    return any(run.origin == Run.Origin.MERGE_QUEUE for run in runs)
 
 
 def _pushed_at(commit: Commit, runs: Sequence[Run]) -> datetime | None:

@@ -157,6 +157,17 @@ def test_kin_of_a_change_is_no_alibi(trunk: Trunk, other: dict[str, Any]) -> Non
     assert verdict_of(run).label == "regression"
 
 
+@pytest.mark.parametrize(("mine", "theirs"), [("pull_request", "merge_queue"), ("merge_queue", "pull_request")])
+def test_what_a_merge_queue_has_inside_nobody_knows_so_its_reds_excuse_nothing(
+    trunk: Trunk, mine: str, theirs: str
+) -> None:
+    run = fails(open_pull(trunk), trunk, origin=mine)
+    fails(open_pull(trunk, 8, "emil"), trunk, origin=theirs)
+    assert verdict_of(run).label == "regression"
+    fails(open_pull(trunk, 9, "flo"), trunk, origin="pull_request")
+    assert verdict_of(run).label == ("flaky" if mine == "pull_request" else "regression")
+
+
 def test_an_old_base_excuses_nothing(trunk: Trunk) -> None:
     Commit.objects.filter(pk=trunk.commits[-2].pk).update(committed_at=NOON - timedelta(days=8))
     run = fails(open_pull(trunk), trunk)
