@@ -170,7 +170,7 @@ def pull_page(repository: Repository, number: int, sha: str = "") -> PullPage | 
         heads=heads,
         landed=tuple(c for c in commits if c.pk in on_trunk),
         shown=shown,
-        state=state_of_commit(repository, known) if known else None,
+        state=state_of_commit(repository, known, row.labels if row else ()) if known else None,
         forced=tuple(ForceMerge.objects.filter(repository=repository, pull_number=number)),
     )
 
@@ -240,8 +240,8 @@ def _shown(heads: Sequence[Head], sha: str) -> Head | None:
 
 
 # ── One commit ───────────────────────────────────────────────────────────────────────────────────────────────────────
-def state_of_commit(repository: Repository, commit: Commit) -> PullState:
-    """Return every job of the commit with its verdict, and the gate over them."""
+def state_of_commit(repository: Repository, commit: Commit, worn: Collection[str] = ()) -> PullState:
+    """Return every job of the commit with its verdict, and the gate over them. `worn`: the pull request's labels."""
     names = repository_jobs(repository.pk)
     lists = job_lists(repository.pk)
     cells = list(Cell.objects.filter(commit=commit).select_related("job", "run").defer("run__steps", "run__labels"))
@@ -254,7 +254,7 @@ def state_of_commit(repository: Repository, commit: Commit) -> PullState:
             "run_id", "line", "tests"
         )
     }
-    asked, may_skip = _asked(lists, names, words)
+    asked, may_skip = _asked(lists, names, words, worn)
     found = [
         _job(cell, names, rows.get(cell.run_id or 0), words.get(cell.job_id), causes, asked, may_skip) for cell in cells
     ]
@@ -268,16 +268,20 @@ def state_of_commit(repository: Repository, commit: Commit) -> PullState:
     return PullState(commit.sha, tuple(found), gate, since, lists.has_blocking, tuple(missing))
 
 
-def _asked(lists: JobLists, names: Mapping[int, GridJob], labelled: Collection[int]) -> tuple[set[int], frozenset[int]]:
+def _asked(
+    lists: JobLists, names: Mapping[int, GridJob], labelled: Collection[int], worn: Collection[str]
+) -> tuple[set[int], frozenset[int]]:
     """Return the columns that count, and those of them that may also be skipped or absent: all, while nobody has said
-    which must pass. Nobody waits for jobs that are declared unstable, but a person's label on one counts.
+    which must pass.
 
-    `labelled`: ids of jobs.
+    Nobody waits for jobs that are declared unstable or switched off by one of the labels `worn`, but a person's word on
+    one counts. `labelled`: ids of jobs that have one.
     """
     full = {column: job.name.full for column, job in names.items()}
     columns, may_skip = blocking_columns(lists.blocking, full) if lists.has_blocking else (full, frozenset(full))
-    said = {column for column in columns if names[column].job_id in labelled}
-    return {*lists.stable_among(columns, full), *said}, may_skip
+    off = set(lists.suppressed_among(full.values(), worn))
+    waited_for = {column for column in lists.stable_among(columns, full) if full[column] not in off}
+    return waited_for | {column for column in columns if names[column].job_id in labelled}, may_skip
 
 
 def _still_run(repository: Repository, names: Mapping[int, GridJob], columns: Collection[int]) -> set[int]:

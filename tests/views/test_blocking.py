@@ -183,6 +183,16 @@ def test_a_label_switches_jobs_off_for_its_pull_request_alone(admin: Client, tru
     assert Verdict.objects.get(run=bare).label == "regression"
 
 
+def test_nobody_waits_for_a_job_that_a_label_switched_off(admin: Client, trunk: Trunk) -> None:
+    save(admin, BLOCKING, "must pass = .")
+    save(admin, LABELS, "skip-units = unit")
+    passes(open_pull(trunk), trunk, job=1)
+    gate = "/api/v1/repositories/brindle/kestrel/pulls/7/gate"
+    assert admin.get(gate).json()["pending"] == ["unit (1)", "unit (2)"]
+    PullRequest.objects.update(labels=["Skip-Units"])
+    assert admin.get(gate).json()["may_merge"]
+
+
 def test_trunk_wears_no_labels(admin: Client, trunk: Trunk) -> None:
     breaks(trunk.commits[-1], trunk)
     save(admin, LABELS, "skip-units = unit")
