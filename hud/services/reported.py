@@ -8,7 +8,7 @@ import classifier
 from classifier.verdict.failure import as_read, causes_of
 from hud.core.cell import FAILING, state_of
 from hud.core.text import storable
-from hud.models import Failure, Run, TestResult
+from hud.models import Failure, Log, Run, TestResult
 
 SOURCE = "report"
 RULE = "failed in the test report"
@@ -21,13 +21,16 @@ def with_reported_tests(
 ) -> list[classifier.Failure]:
     """Return what was found in the run's log, or, if no cause is among that, the failed tests of its report before it.
 
-    A run that was stopped or passed did not fail of them. `told_conclusion`: what annotations say of how it ended; None
-    for what is stored of that. One statement if no cause is found, none else.
+    A run that was stopped or passed did not fail of them. While its log is on its way nothing stands in for it: the
+    cause would change when it comes. `told_conclusion`: what annotations say of how it ended; None for what is stored
+    of that. Two statements if no cause is found, none else.
     """
     own = [failure for failure in found if failure.source != SOURCE]
     told = run.told_conclusion if told_conclusion is None else told_conclusion
     state, _ = state_of(run.status, told or run.conclusion or None)
     if state not in FAILING or causes_of([as_read(failure) for failure in own]):
+        return own
+    if Log.objects.filter(run=run, status=Log.Status.PENDING).exists():
         return own
     failed = TestResult.objects.filter(report__run=run, outcome=TestResult.Outcome.FAILED)
     rows = list(failed.order_by("test__owner", "test__name").values_list("test__owner", "test__name", "message"))

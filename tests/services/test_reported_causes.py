@@ -7,7 +7,7 @@ from django.test import Client
 
 from classifier import Failure as Found
 from hud.core.junit import read_junit
-from hud.models import Cell, Commit, Failure, Repository, Run, Verdict
+from hud.models import Cell, Commit, Failure, Log, Repository, Run, Verdict
 from hud.services import junit
 from hud.services.junit import ingest_reports
 from hud.services.locks import lock_repository
@@ -130,6 +130,17 @@ def test_the_page_of_the_run_says_where_it_is_from(client: Client, trunk: Trunk)
     page = client.get(f"/brindle/kestrel/run/{run.external_id}").content.decode()
     assert "shop.CartTest.testAdd: 1 != 2" in page
     assert "from the test report" in page
+
+
+def test_a_report_waits_for_a_log_that_is_on_its_way(trunk: Trunk) -> None:
+    run = breaks(trunk.commits[-1], trunk, line="")
+    log = Log.objects.create(run=run, status=Log.Status.PENDING)
+    tells(run, report("testAdd"))
+    assert causes(run) == []
+    log.status = Log.Status.GONE
+    log.save()
+    record_failures(run=run, failures=[])
+    assert causes(run) == [("report", "shop.CartTest.testAdd: 1 != 2")]
 
 
 @pytest.mark.parametrize("log_first", [True, False])
