@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import re2
 
@@ -90,10 +90,18 @@ _SUMMARY_WORDS = 3
 def causes_of(failures: Sequence[Failure]) -> tuple[Failure, ...]:
     """The failures that have to be explained, primary first, each with one test at most.
 
+    Equal failures have the same causes, the very objects: a job that is red in one way for thousands of commits is
+    taken apart once.
+
     Generic lines say nothing. Infrastructure beside a real failure is noise; where it is the primary, it alone is the
     cause. Noise under a primary are, too, GitHub's error line of unknown category, and what failing tests leave in the
     log beside their names: their exceptions, and their names once more in a summary.
     """
+    return _causes_of(tuple(failures))
+
+
+@lru_cache(maxsize=256)
+def _causes_of(failures: tuple[Failure, ...]) -> tuple[Failure, ...]:
     told = [failure for failure in failures if not is_generic(failure)]
     if not told:
         return ()

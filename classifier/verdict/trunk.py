@@ -60,6 +60,11 @@ class TrunkCell:
     def is_infra(self) -> bool:
         return bool(self.causes) and self.causes[0].is_infra
 
+    @property
+    def is_telling(self) -> bool:
+        """It failed of the code, in a way that later cells are held against."""
+        return not self.flaky and self.state in FAILED_CONCLUSIONS and bool(self.causes) and not self.is_infra
+
 
 @dataclass(frozen=True)
 class TrunkVerdict:
@@ -77,16 +82,19 @@ class TrunkVerdict:
 
 
 def trunk_verdicts(
-    cells: Sequence[TrunkCell], kinds: jobs.JobKinds = jobs.DEFAULT, *, after_green: bool = False
+    cells: Sequence[TrunkCell], kinds: jobs.JobKinds = jobs.DEFAULT, *, after_green: bool = False, judged_from: int = 0
 ) -> list[TrunkVerdict]:
-    """A verdict for each cell of ONE streak, oldest to newest, in the same order. `after_green`: the job passed before
-    the first of them.
+    """A verdict for each cell of ONE streak from the index on, oldest to newest, in the same order. `after_green`: the
+    job passed before the first of all cells.
 
     Everything that fails in a cell has to have failed in the nearest one before it that says something; else it is a
     regression: one new failing test among nine old ones is new.
     """
     walk = _Walk(cells, after_green)
-    return [_verdict(walk, at, kinds) for at in range(len(cells))]
+    for at in range(judged_from):
+        if cells[at].is_telling:
+            walk.past(at)
+    return [_verdict(walk, at, kinds) for at in range(judged_from, len(cells))]
 
 
 def cause_changes(cells: Sequence[TrunkCell]) -> list[int]:
@@ -131,7 +139,8 @@ class _Walk:
     last: int | None = None
 
     def before(self, failure: Failure) -> _Known | None:
-        return next((one for one in self.known.get(failure.tests, ()) if is_same(failure, one.failure)), None)
+        known = self.known.get(failure.tests, ())
+        return next((one for one in known if one.failure is failure or is_same(failure, one.failure)), None)
 
     def past(self, at: int) -> None:
         """Go past a cell that says something."""

@@ -28,7 +28,12 @@ def primary_causes(run_ids: Collection[int]) -> dict[int, Cause]:
     }
     if with_healed:
         found |= {run_id: causes[0] for run_id, causes in without_healed(causes_of(with_healed)).items() if causes}
-    return {run_id: replace(cause, generic=is_generic(cause)) for run_id, cause in found.items()}
+    return {run_id: _as_judged(cause) for run_id, cause in found.items()}
+
+
+def _as_judged(cause: Cause) -> Cause:
+    generic = is_generic(cause)
+    return cause if cause.generic == generic else replace(cause, generic=generic)
 
 
 def all_causes(run_ids: Collection[int]) -> dict[int, tuple[Cause, ...]]:

@@ -95,5 +95,5 @@ class Below:
 
 def _found_again(followed: Sequence[Cause], causes: Sequence[Cause]) -> list[Cause]:
     """Return what is the same among the causes, as it is there."""
-    found = (next((cause for cause in causes if is_same(one, cause)), None) for one in followed)
+    found = (next((cause for cause in causes if one is cause or is_same(one, cause)), None) for one in followed)
     return list(dict.fromkeys(cause for cause in found if cause is not None))

@@ -38,7 +38,9 @@ def basis_of(place: BranchCommit, cell: Cell) -> TrunkBasis | None:
         return None
     look = MassLook(repository.pk)
     facts = trunk_cells(full_name_of(job), reds, len(reds) - 1, look.parts_of)
-    verdict = trunk_verdicts(facts, lists.job_kinds(), after_green=streak.last_good is not None)[-1]
+    verdict = trunk_verdicts(
+        facts, lists.job_kinds(), after_green=streak.last_good is not None, judged_from=len(reds) - 1
+    )[-1]
     own = reds[-1].run_id
     run_ids = [reds[at].run_id for at in verdict.evidence]
     if verdict.label == "infra" and own is not None:

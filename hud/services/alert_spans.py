@@ -207,15 +207,15 @@ class Scan:
             .order_by("job_id")
             .values_list("commit_id", "state", "verdict", "run_id", "run__external_id", "run__completed_at")
         )
-        red = [c for c in cells if c[1] in FAILING and (not c[2] or c[2] in spec.counts)]
-        causes = primary_causes({c[3] for c in red if c[3]})
+        red = {(c[0], c[3]) for c in cells if c[1] in FAILING and (not c[2] or c[2] in spec.counts)}
+        causes = primary_causes({run_id for _, run_id in red if run_id})
         facts: dict[int, list[tuple[TrunkCell, Cause | None, int | None]]] = defaultdict(list)
         cause = _Cause()
         for commit_id, state, _, run_id, external_id, completed_at in cells:
             if completed_at:
                 position = wanted[commit_id]
                 cause.times[position] = max(completed_at, cause.times.get(position, completed_at))
-            if any(c[0] == commit_id and c[3] == run_id for c in red):
+            if (commit_id, run_id) in red:
                 primary = causes.get(run_id or 0)
                 facts[wanted[commit_id]].append((_trunk_cell(state, primary, job.key), primary, external_id))
         return _read_causes(cause, [(p, facts[p]) for p in span.failing if p in facts])

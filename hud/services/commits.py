@@ -217,11 +217,14 @@ def _forget_above(batch: Batch, branch: Branch, cut: int) -> None:
         if first_bad in starts:
             batch.dirty_streaks.add((starts[first_bad], job_id))
     past.delete()
-    BranchCommit.objects.filter(branch=branch, position__gt=cut).delete()
+    gone = BranchCommit.objects.filter(branch=branch, position__gt=cut)
+    # What trunk said of them is no longer theirs, nor is it evidence of trunk's.
+    _note_cells_of(batch, list(gone.values_list("commit_id", flat=True)))
+    gone.delete()
 
 
 def _note_cells_of(batch: Batch, commit_ids: list[int]) -> None:
-    """Cells that came before their commit had a place are part of streaks from now on."""
+    """Cells that came before their commit had a place are part of streaks from now on, or no longer."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT commit_id, job_id FROM hud_cell WHERE commit_id = ANY(%(ids)s)", {"ids": commit_ids})
         batch.dirty_streaks.update(cursor.fetchall())

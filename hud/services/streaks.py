@@ -21,7 +21,8 @@ from hud.services.bulk import update_rows
 from hud.services.cells import character_of, write_characters
 from hud.services.overlay import overlay, told_of
 
-_CHUNK = 128
+_CHUNK, _LARGEST_CHUNK = 128, 2048
+"""Rows that are read at first, and at most at once: each time twice as many, since few streaks are long."""
 
 
 @dataclass(slots=True)
@@ -43,6 +44,7 @@ class _Trunk:
         low, high = min(positions), max(positions)
         self._low, self._high = low, high + 1
         self._bottom = self._top = False
+        self._chunk = _CHUNK
         self._read(BranchCommit.objects.filter(branch=branch, position__gte=low, position__lte=high))
 
     def _read(self, rows: Iterable[BranchCommit]) -> list[int]:
@@ -84,15 +86,17 @@ class _Trunk:
     def _more_below(self) -> bool:
         if not self._bottom:
             rows = BranchCommit.objects.filter(branch=self._branch, position__lt=self._low).order_by("-position")
-            self._bottom = not self._read(rows[:_CHUNK])
-            self._low -= _CHUNK
+            self._bottom = not self._read(rows[: self._chunk])
+            self._low -= self._chunk
+            self._chunk = min(2 * self._chunk, _LARGEST_CHUNK)
         return not self._bottom
 
     def _more_above(self) -> bool:
         if not self._top:
             rows = BranchCommit.objects.filter(branch=self._branch, position__gte=self._high).order_by("position")
-            self._top = not self._read(rows[:_CHUNK])
-            self._high += _CHUNK
+            self._top = not self._read(rows[: self._chunk])
+            self._high += self._chunk
+            self._chunk = min(2 * self._chunk, _LARGEST_CHUNK)
         return not self._top
 
 
@@ -181,8 +185,8 @@ def _judge(batch: Batch, job: Job, streak: core.Streak, commit_ids: Sequence[int
     """Write the verdicts of a streak's cells from the index on. Returns the positions where the cause changed."""
     reds = _red_cells(job, commit_ids)
     facts = trunk_cells(full_name_of(job), reds, judged_from, lambda run_ids: _mass_failures(batch, run_ids))
-    verdicts = _verdicts(batch, job, facts, after_green=streak.last_good is not None)
-    judged = dict(zip(commit_ids[judged_from:], verdicts[judged_from:], strict=True))
+    verdicts = _verdicts(batch, job, facts, judged_from, after_green=streak.last_good is not None)
+    judged = dict(zip(commit_ids[judged_from:], verdicts, strict=True))
     cells = list(Cell.objects.filter(job=job, commit_id__in=list(judged))) if judged else []
     before = [told_of(cell) for cell in cells]
     for cell in cells:
@@ -213,11 +217,14 @@ def _mass_failures(batch: Batch, run_ids: Collection[int]) -> set[int]:
     return set(found)
 
 
-def _verdicts(batch: Batch, job: Job, cells: Sequence[TrunkCell], *, after_green: bool) -> list[TrunkVerdict]:
-    """The engine's answers for the cells of a streak; a job that people declared unstable is just that."""
+def _verdicts(
+    batch: Batch, job: Job, cells: Sequence[TrunkCell], judged_from: int, *, after_green: bool
+) -> list[TrunkVerdict]:
+    """The engine's answers for the cells of a streak from the index on; a job that people declared unstable is just
+    that."""
     if batch.lists.unstable_among([full_name_of(job)]):
-        return [TrunkVerdict("unstable", "People declared this job unstable.", 0.95) for _ in cells]
-    return trunk_verdicts(cells, batch.lists.job_kinds(), after_green=after_green)
+        return [TrunkVerdict("unstable", "People declared this job unstable.", 0.95) for _ in cells[judged_from:]]
+    return trunk_verdicts(cells, batch.lists.job_kinds(), after_green=after_green, judged_from=judged_from)
 
 
 def _set_verdict(cell: Cell, verdict: TrunkVerdict) -> None:
