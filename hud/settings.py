@@ -326,6 +326,18 @@ TOUCHED_FILES_PER_HOUR = _env.whole_number(
     "commits an hour of which GitHub is asked which files they touch, to rank suspects; 0: none; without a token at"
     " most 10",
 )
+# What may be excused on a pull request (docs/verdicts.md).
+VERDICT_MAX_EXCUSED = _env.whole_number(
+    "VERDICT_MAX_EXCUSED",
+    10,
+    "failures of one pull request that may be excused; where there are more, all of them block",
+)
+VERDICT_BASE_FRESH_DAYS = _env.whole_number(
+    "VERDICT_BASE_FRESH_DAYS", 3, "age of a base in days up to which one look-alike excuses; beyond it takes two"
+)
+VERDICT_BASE_MAX_DAYS = _env.whole_number(
+    "VERDICT_BASE_MAX_DAYS", 7, "age of a base in days beyond which no look-alike excuses"
+)
 GITHUB_PATIENCE_S = _env.seconds(
     "GITHUB_PATIENCE_S", 2, "a wait up to this is slept by the worker, a longer one is put off"
 )

@@ -17,6 +17,7 @@ from hud.queries.commit import commits_like
 from hud.queries.gate import gate_facts, since_out
 from hud.queries.places import repository_at, repository_once_at
 from hud.queries.pull import PullPage, pull_page
+from hud.queries.verdictsettings import verdict_settings
 from hud.queries.why import Answer, Why, why_of_job
 from hud.services.force_merge import CannotForce, force_merge
 from hud.services.labels import BadLabel, set_label, undo_label
@@ -232,8 +233,15 @@ def _gate_out(request: HttpRequest, repository: Repository, page: PullPage) -> d
         "url": request.build_absolute_uri(address),
     }
     if state is None:
-        nothing = {"blocking": [], "excused": [], "excused_count": 0, "max_excused": 10, "pending": []}
-        return {**told, **nothing, "may_merge": False, "reason": "No job has run on its head yet."}
+        nothing = {"blocking": [], "excused": [], "excused_count": 0, "pending": []}
+        limit = verdict_settings().max_excused
+        return {
+            **told,
+            **nothing,
+            "max_excused": limit,
+            "may_merge": False,
+            "reason": "No job has run on its head yet.",
+        }
     return {**told, **gate_facts(state, lambda path: request.build_absolute_uri(f"/{repository.full_name}/{path}"))}
 
 

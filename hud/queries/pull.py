@@ -10,7 +10,7 @@ from typing import cast
 
 from django.db.models import Case, Count, Exists, Min, OuterRef, Q, Value, When
 
-from classifier.verdict import Settings, Since
+from classifier.verdict import Since
 from classifier.verdict import Verdict as Answer
 from classifier.verdict.engine import ACTIONS, BLOCKING
 from classifier.verdict.gate import Gate, gate_of
@@ -35,6 +35,7 @@ from hud.models import (
 )
 from hud.queries.grid import NEWEST_ROWS, GridJob, repository_jobs
 from hud.queries.jobrules import job_lists
+from hud.queries.verdictsettings import verdict_settings
 
 _RUNNING = (State.PENDING, State.QUEUED)
 MOST_HEADS = 100
@@ -262,7 +263,7 @@ def state_of_commit(repository: Repository, commit: Commit, worn: Collection[str
     there = {job.column for job in found}
     absent = _still_run(repository, names, asked - may_skip - there)
     missing = [names[column].display for column in sorted(absent)]
-    gate = gate_of(_for_gate(found), Settings().max_excused)
+    gate = gate_of(_for_gate(found), verdict_settings().max_excused)
     broken = [job.answer.since for job in found if job.group == "broken_trunk" and job.answer]
     since = since_words(broken, places_of(repository, broken))
     return PullState(commit.sha, tuple(found), gate, since, lists.has_blocking, tuple(missing))

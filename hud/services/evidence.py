@@ -32,6 +32,7 @@ from hud.queries.grid import GridJob, repository_jobs
 from hud.queries.jobrules import job_lists
 from hud.queries.mass import REACH, Dying, dying_around
 from hud.queries.neighbours import TrunkRow
+from hud.queries.verdictsettings import verdict_settings
 
 SETTINGS = Settings()
 _TICK = timedelta(microseconds=1)
@@ -190,7 +191,7 @@ class _Gathering:
         shared = Scenario(
             run=attempts[0],
             declared=self._declared(own),
-            settings=SETTINGS,
+            settings=verdict_settings(),
             flip_rates=rates,
             related_changes=own.related,
         )

@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 from django.contrib.auth.models import User
 from django.db import connection
-from django.test.utils import CaptureQueriesContext
+from django.test.utils import CaptureQueriesContext, override_settings
 
 from classifier.verdict import Since
 from hud.core.jobrules import BLOCKING, UNSTABLE
@@ -272,6 +272,8 @@ def test_more_than_ten_excused_block_and_say_so(trunk: Trunk) -> None:
     assert len(state.gate.excused) == 11
     assert not state.may_merge
     assert "11 failures would be excused, and 10 may be" in state.reason
+    with override_settings(VERDICT_MAX_EXCUSED=11):
+        assert "11 of at most 11 excused" in state_of(trunk).reason
 
 
 def test_a_persons_label_opens_the_gate(trunk: Trunk) -> None:

@@ -9,7 +9,7 @@ import psycopg
 import pytest
 import time_machine
 from django.db import connection
-from django.test.utils import CaptureQueriesContext
+from django.test.utils import CaptureQueriesContext, override_settings
 
 from classifier.verdict import ENGINE_VERSION, Since
 from hud import tasks
@@ -173,6 +173,9 @@ def test_an_old_base_excuses_nothing(trunk: Trunk) -> None:
     run = fails(open_pull(trunk), trunk)
     fails(open_pull(trunk, 8, "emil"), trunk)
     assert verdict_of(run).label == "regression"
+    with override_settings(VERDICT_BASE_FRESH_DAYS=9, VERDICT_BASE_MAX_DAYS=9):
+        verdicts.judge(trunk.repository, [run.commit_id])
+        assert verdict_of(run).label == "flaky"
 
 
 def test_a_build_is_never_flaky(trunk: Trunk) -> None:
