@@ -79,6 +79,11 @@ _EXCEPTION = re2.compile(
     r"(?i)^\s*(?:E\s+|caused by: |exception in thread \S+ |un(?:caught|handled) )*"
     r"(?:(?:[\w$]+[.:/]+)*[\w$]*(?:exception|error)\b|thread '.*' panicked\b)"
 )
+# What no test leaves: the program or the runner itself died of it, or never came up.
+_PROCESS = re2.compile(
+    r"(?i)^\s*(?:INTERNALERROR> |exception in thread \"?main\b|thread 'main' "
+    r"|error: could not (?:find or load|create)\b)"
+)
 
 
 _PARTS = re2.compile(r"[.:/#\\]+")
@@ -95,7 +100,8 @@ def causes_of(failures: Sequence[Failure]) -> tuple[Failure, ...]:
 
     Generic lines say nothing. Infrastructure beside a real failure is noise; where it is the primary, it alone is the
     cause. Noise under a primary are, too, GitHub's error line of unknown category, and what failing tests leave in the
-    log beside their names: their exceptions, and their names once more in a summary.
+    log beside their names: their exceptions, and their names once more in a summary. What a program's main thread or
+    the test runner itself died of is none of that.
     """
     return _causes_of(tuple(failures))
 
@@ -122,7 +128,7 @@ def _stands_alone(other: Failure, tests: frozenset[str]) -> bool:
     if not tests or other.category not in ("build", "crash"):
         return True
     if other.category == "crash":
-        return not _EXCEPTION.match(other.line)
+        return bool(_PROCESS.search(other.line)) or not _EXCEPTION.match(other.line)
     return bool(_PLACE.search(other.line)) or not _names_a_test(other.line, tests)
 
 
