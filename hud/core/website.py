@@ -38,7 +38,8 @@ def elsewhere(address: str, at_github: str) -> str:
 
 
 def is_web_address(text: str) -> bool:
-    """Tell whether a person may be sent there: http(s), with a host, and nothing in it that cannot be seen.
+    """Tell whether a person may be sent there: http(s), with a host, and nothing in it that cannot be seen, or that
+    browsers take for a slash: they would go to another host than the one that is named.
 
     >>> is_web_address("javascript:alert(1)"), is_web_address("https://status.example.org/7")
     (False, True)
@@ -47,4 +48,6 @@ def is_web_address(text: str) -> bool:
         parts = urlsplit(text)
     except ValueError:
         return False
-    return parts.scheme in ("http", "https") and bool(parts.hostname) and text.isprintable() and " " not in text
+    return (
+        parts.scheme in ("http", "https") and bool(parts.hostname) and text.isprintable() and not {" ", "\\"} & {*text}
+    )

@@ -2,7 +2,7 @@
 
 import pytest
 
-from hud.core.website import commit_address, pull_address, website_of
+from hud.core.website import commit_address, elsewhere, pull_address, website_of
 
 
 @pytest.mark.parametrize(
@@ -21,3 +21,26 @@ def test_pages_are_found_from_the_api(api: str, site: str) -> None:
 def test_names_cannot_leave_their_place_in_an_address() -> None:
     assert commit_address("https://github.com", 'a"/b?', "abc") == "https://github.com/a%22/b%3F/commit/abc"
     assert pull_address("https://github.com", "a/b", 7) == "https://github.com/a/b/pull/7"
+
+
+@pytest.mark.parametrize(
+    ("address", "host"),
+    [
+        ("https://ci.example.org/9", "ci.example.org"),
+        ("https://kim:word@ci.example.org/9", "ci.example.org"),
+        ("https://evil.example\\@ci.example.org/9", ""),  # browsers go to evil.example
+        ("https://ci.example.org\\.evil.example/", ""),
+        ("javascript:alert(1)//ci.example.org", ""),
+        ("data:text/html,x", ""),
+        ("//ci.example.org/9", ""),
+        ("https:ci.example.org", ""),
+        ("https:///ci.example.org", ""),
+        ("https://[::1", ""),
+        ("https://ci.example.org/\u202e9", ""),
+        ("https://ci.example.org\uff0f.evil.example/", ""),
+        ("java\nscript:alert(1)", ""),
+        (f"https://ci.example.org/{'9' * 5000}", "ci.example.org"),
+    ],
+)
+def test_a_link_away_from_github_names_the_host_that_a_browser_goes_to(address: str, host: str) -> None:
+    assert elsewhere(address, "https://github.com/brindle/kestrel") == host
