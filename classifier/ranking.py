@@ -99,8 +99,9 @@ def _without_weaker(weighed: list[Weighed]) -> list[Weighed]:
     """Where there is a full witness, generic lines and attempts made again say nothing more, and where it is about
     tests, neither does a last resort: such logs are full of lines which look like errors."""
     full = [(weight, hit) for weight, hit in weighed if weight == 0 and not hit.rule.generic]
-    if any(TEST_TAG in hit.rule.tags or hit.rule.category == "timeout" for _, hit in full):
-        return [(weight, hit) for weight, hit in full if LAST_RESORT_TAG not in hit.rule.tags]
+    resolute = [(weight, hit) for weight, hit in full if LAST_RESORT_TAG not in hit.rule.tags]
+    if any(TEST_TAG in hit.rule.tags or hit.rule.category == "timeout" for _, hit in resolute):
+        return resolute
     return full or weighed
 
 

@@ -2,6 +2,7 @@
 
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -99,6 +100,16 @@ def test_a_rule_of_ones_own_comes_before_the_built_in_ones() -> None:
     own = RuleSpec(name="turbine", pattern=r"^TURBINE-(?P<code>\d+)", category="infra_service", priority=90)
     failure = Engine(Ruleset.builtin().extended([own])).classify(b"error: x\nTURBINE-12 overheated\n").failures[0]
     assert (failure.rule, failure.captures) == ("turbine", ("12",))
+
+
+@pytest.mark.parametrize("fields", [{"category": "timeout"}, {"category": "test", "tags": ("last-resort", "test")}])
+def test_a_last_resort_never_takes_itself_away(fields: dict[str, Any]) -> None:
+    own = RuleSpec(**{"name": "late", "pattern": "^LATE: .*$", "tags": ("last-resort",), **fields})
+    late = Engine(Ruleset.builtin().extended([own]))
+    log = b"LATE: the turbine\n"
+    assert [failure.rule for failure in late.classify(log).failures] == ["late"]
+    named = late.classify(log + b"FAILED tests/test_io.py::test_seek - no\n").failures
+    assert [failure.rule for failure in named] == ["pytest failed test"]
 
 
 def test_a_rule_of_the_same_name_replaces_the_built_in_one() -> None:
