@@ -24,6 +24,7 @@ class Batch:
     logs_wanted: set[int] = field(default_factory=set)  # run ids
     classify_again: set[int] = field(default_factory=set)  # run ids
     answered: set[tuple[int, int]] = field(default_factory=set)  # (commit id, job id): read by the classifier
+    names_before: dict[int, str] = field(default_factory=dict)  # job id -> full name, of workflows that were renamed
     mass_members: set[int] = field(default_factory=set)  # run ids: died of infrastructure together with a changed cell
     _lists: JobLists | None = None
     _mass: MassLook | None = None

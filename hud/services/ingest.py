@@ -21,6 +21,7 @@ from hud.services.healed import judge_healed
 from hud.services.live import publish_branch_changed
 from hud.services.locks import lock_repository
 from hud.services.pulls import write_pulls
+from hud.services.renamed import judge_renamed
 from hud.services.repositories import rename_repository
 from hud.services.runs import mark_logs_wanted, write_job_runs, write_origins
 from hud.services.starts import write_starts
@@ -55,6 +56,7 @@ def apply_facts(*, repository: Repository, facts: Facts, logs_follow: bool = Fal
     listed = _write_jobs_listed(batch, facts.jobs_listed)
     write_job_runs(batch, facts.job_runs)
     settle_workflows(batch)
+    judge_renamed(batch)
     write_origins(batch, rows)
     write_starts(batch, _with_workflow_runs_of(batch, facts.job_runs, [*rows, *listed]))
     _write_annotations(batch, facts.annotations)

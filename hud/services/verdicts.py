@@ -75,7 +75,7 @@ def ask(repository: Repository, cells: Iterable[tuple[int, int]]) -> None:
         " AND (EXISTS (SELECT 1 FROM hud_verdict AS kept WHERE kept.repository_id = %(repository)s)"
         "  OR EXISTS (SELECT 1 FROM hud_reporting AS wanted WHERE wanted.repository_id = %(repository)s"
         "   AND (wanted.comment OR wanted.check_run))"
-        "  OR (cell.state <> 'success' AND NOT EXISTS (SELECT 1 FROM hud_branchcommit AS place"
+        "  OR ((cell.state <> 'success' OR cell.flaky) AND NOT EXISTS (SELECT 1 FROM hud_branchcommit AS place"
         "   JOIN hud_branch AS branch ON branch.id = place.branch_id AND branch.tracked"
         "   WHERE place.commit_id = cell.commit_id)))"
     )
@@ -118,9 +118,18 @@ def ask_of_mass(repository: Repository, run_ids: Collection[int]) -> None:
 def ask_all(repository: Repository) -> int:
     """Ask for every verdict of the repository off trunk to be decided again, those of healed cells too: what it
     declares about its jobs has changed."""
-    kept = Verdict.objects.filter(repository=repository).values_list("run__commit_id", "run__job_id")
+    return _ask_off_trunk(repository, Q(), Q())
+
+
+def ask_of_jobs(repository: Repository, job_ids: Collection[int]) -> int:
+    """The same for some jobs alone: they are called otherwise now."""
+    return _ask_off_trunk(repository, Q(run__job_id__in=job_ids), Q(job_id__in=job_ids))
+
+
+def _ask_off_trunk(repository: Repository, which: Q, cells: Q) -> int:
+    kept = Verdict.objects.filter(which, repository=repository).values_list("run__commit_id", "run__job_id")
     on_trunk = BranchCommit.objects.filter(branch__tracked=True, commit_id=OuterRef("commit_id"))
-    healed = Cell.objects.filter(~Exists(on_trunk), flaky=True, commit__repository=repository)
+    healed = Cell.objects.filter(cells, ~Exists(on_trunk), flaky=True, commit__repository=repository)
     return _request(repository, {*kept, *healed.values_list("commit_id", "job_id")}, own_only=True)
 
 

@@ -12,6 +12,7 @@ from hud.models import Job, Run, Workflow, WorkflowRun
 from hud.services.batch import Batch
 from hud.services.bulk import insert_rows, update_rows
 from hud.services.commits import ensure_commits
+from hud.services.renamed import note_names
 
 
 def write_workflow_runs(batch: Batch, facts: Sequence[WorkflowRunFact]) -> list[WorkflowRun]:
@@ -105,6 +106,8 @@ def _identify(batch: Batch, facts: Sequence[WorkflowRunFact]) -> dict[tuple[int 
 
 def _name_workflow(batch: Batch, workflow: Workflow, fact: WorkflowRunFact) -> None:
     before = (workflow.pk, workflow.name, workflow.path, workflow.named_by)
+    if workflow.pk is not None and fact.name != workflow.name:
+        note_names(batch, workflow)
     workflow.path = join_text(workflow.path, fact.path)
     has_name = bool(fact.name) and fact.name != fact.path
     if has_name and fact.run_id >= workflow.named_by:

@@ -269,6 +269,16 @@ _BEHIND_A_WRAPPER = [
 ]
 
 
+_RENAMED = [
+    ("push", ("main", MAIN, 6)),
+    ("workflow_told", (3, "CI")),
+    ("declared", (UNSTABLE, [Line(r"Checks / .*", "unstable")])),
+    ("ran", ([(10006, 3, 0, "failure"), (10012, 6, 0, "failure"), (10081, LOOSE, 1, "failure")],)),
+    ("ran", ([(12081, LOOSE, 1, "success")],)),
+    ("workflow_told", (6, "Checks")),
+]
+
+
 @settings(
     max_examples=6,
     phases=[Phase.explicit, Phase.generate],  # shrinking replays hundreds of histories
@@ -279,6 +289,7 @@ _BEHIND_A_WRAPPER = [
 @example(_HEALED_OFF_TRUNK)
 @example(_LEFT_BEHIND)
 @example(_BEHIND_A_WRAPPER)
+@example(_RENAMED)
 @given(st.lists(EVENTS, min_size=15, max_size=35))
 def test_a_judgement_from_scratch_changes_nothing(events: list[tuple[str, tuple[Any, ...]]]) -> None:
     before, after = _kept_and_from_scratch(events)
