@@ -60,8 +60,8 @@ _TRUNK_MATTERS = ("regression", "unknown", "broken_trunk", "flaky")
 def ask(repository: Repository, cells: Iterable[tuple[int, int]]) -> None:
     """Note that these cells (commit id, job id) changed, where a verdict may rest on them. One statement.
 
-    Cells without a signal are left out; so are those of trunk, and green ones, while the repository has no verdict off
-    trunk and writes to no pull request.
+    Cells without a signal are left out; so are those of trunk, and those that are green and never failed, while the
+    repository has no verdict off trunk and writes to no pull request.
     """
     pairs = sorted(cells)
     if not pairs:

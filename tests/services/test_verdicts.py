@@ -102,6 +102,13 @@ def test_a_rerun_that_passes_makes_it_flaky(trunk: Trunk) -> None:
     assert (verdict.label, verdict.blocks, verdict.evidence) == ("flaky", False, [str(passed.external_id)])
 
 
+def test_the_failed_attempt_of_a_healed_job_is_judged_though_it_is_the_first_of_its_repository(trunk: Trunk) -> None:
+    commit = open_pull(trunk)
+    passed = passes(commit, trunk)
+    verdict = verdict_of(fails(commit, trunk))
+    assert (verdict.label, verdict.evidence) == ("flaky", [str(passed.external_id)])
+
+
 def test_the_same_failure_on_another_authors_change_makes_it_flaky(trunk: Trunk) -> None:
     run = fails(open_pull(trunk), trunk)
     assert verdict_of(run).label == "regression"
