@@ -6,14 +6,15 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import islice
 
 from classifier.verdict import Failure as Cause
 from classifier.verdict.failure import causes_of
 from classifier.verdict.sameness import is_same
 from hud.queries.primaries import all_causes, with_more_than_one
 
-_AT_ONCE, _LOOKED_OVER = 64, 1024
-"""Cells of which all is read together, and among how many they are looked for."""
+_FIRST, _MOST = 64, 1024
+"""Cells of which all is read together: so many at first, then twice as many each time, up to the most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +34,7 @@ class Below:
         self._run_ids = [red.run_id or 0 for red in reds]
         self._primaries = primaries
         self._whole: dict[int, tuple[Cause, ...]] = {}
+        self._at_once = _FIRST
 
     def what_matters_to(self, judged: Sequence[tuple[Cause, ...]]) -> dict[int, tuple[Cause, ...]]:
         """Return all that was found in the runs (row ids) with which the judged cells are compared, and in those that
@@ -67,9 +69,9 @@ class Below:
     def _causes(self, at: int, followed: Sequence[Cause]) -> tuple[Cause, ...]:
         """Return what has to be explained in a cell, or enough of it to know that all that is followed is there."""
         if self._is_doubtful(at, followed):
-            lowest = max(0, at - _LOOKED_OVER)
-            doubtful = (i for i in range(at, lowest - 1, -1) if self._is_doubtful(i, followed))
-            self._read([i for _, i in zip(range(_AT_ONCE), doubtful, strict=False)])
+            near = range(at, max(-1, at - 2 * _MOST), -1)
+            self._read(list(islice((i for i in near if self._is_doubtful(i, followed)), self._at_once)))
+            self._at_once = min(2 * self._at_once, _MOST)
         primary = self._primaries.get(self._run_ids[at])
         return causes_of(self._whole.get(self._run_ids[at]) or ((primary,) if primary else ()))
 
