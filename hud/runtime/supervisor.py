@@ -75,10 +75,12 @@ class Supervisor:
         self._claim(plan)
         self.output.say("hud", f"data in {plan.data_dir}")
         self._store = open_store(self.environment)
+        self._go_on()
         if self._store is not None:
             for what, origin in self._store.origins.items():
                 self.output.say("hud", f"{what}: {origin}")
         facts = self._prepare(plan.prepare_timeout_s)
+        self._go_on()
         environment = {key: value for key, value in self.environment.items() if key not in _NOT_FOR_CHILDREN}
         for name, command in _programs(plan).items():
             child = Child(name, command, self.output, environment=environment, cwd=CHECKOUT)
@@ -147,14 +149,17 @@ class Supervisor:
             if not web.is_running():
                 web.drain()
                 raise StartError("the web server ended; its words are above.")
+            self._go_on()
             if time.monotonic() > deadline:
                 raise StartError(f"the page was not served within {_PAGE_LIMIT_S:.0f} s; what went wrong is above.")
             time.sleep(wait_s)
             wait_s = min(5.0, 1.3 * wait_s)  # a page that fails says so at each try
         worker_deadline = time.monotonic() + _WORKER_LIMIT_S
         while _status(plan.own_address, "/health") != 200 and time.monotonic() < worker_deadline:
+            self._go_on()
             self._look_at_children()
             time.sleep(_LOOK_EVERY_S)
+        self._go_on()
         # The contract's line names 127.0.0.1; bound elsewhere, the address that works is said instead.
         self.output.plain(f"HUD ready at {plan.own_address}")
 
@@ -197,6 +202,11 @@ class Supervisor:
             return
         self._stopping = True
         if self._starting:
+            raise _Stop
+
+    def _go_on(self) -> None:
+        """Raise _Stop where a signal came: raised from within a finaliser of Python's, its own exception is lost."""
+        if self._stopping:
             raise _Stop
 
     def _down(self, code: int) -> int:

@@ -24,7 +24,8 @@ def failed_to_start(row: WorkflowRun, has_runs: bool) -> bool:
 def write_starts(batch: Batch, rows: Iterable[WorkflowRun]) -> None:
     """Keep the start columns of the workflows of `rows`."""
     touched = {r.external_id for r in rows}
-    for workflow in Workflow.objects.filter(workflow_runs__in=list(rows)).distinct():
+    workflows = Workflow.objects.filter(workflow_runs__in=list(rows)).distinct()
+    for workflow in workflows.order_by("pk"):  # in a fixed order: it is that of new columns
         column = Job.objects.filter(workflow=workflow, kind=Job.Kind.WORKFLOW_START).first()
         wanted = (
             workflow.workflow_runs.all() if column is None else workflow.workflow_runs.filter(external_id__in=touched)

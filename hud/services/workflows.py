@@ -144,7 +144,7 @@ def _move_runs(batch: Batch, rows: Iterable[WorkflowRun]) -> None:
     """Hang the runs that came before their workflow run under the workflow it names."""
     by_id = {r.external_id: r for r in rows}
     runs = Run.objects.filter(repository=batch.repository, workflow_run_id__in=by_id).select_related("job")
-    for run in runs:
+    for run in runs.order_by("external_id"):
         workflow_run = by_id[run.workflow_run_id or 0]
         if run.job.kind == Job.Kind.JOB and run.job.workflow_id != workflow_run.workflow_id:
             _move_run(batch, run, job_of(batch, workflow_run.workflow, run.job.name))
