@@ -18,6 +18,7 @@ class Batch:
     dirty_streaks: set[tuple[int, int]] = field(default_factory=set)  # (commit id, job id): state or cause changed
     healed_cells: set[tuple[int, int]] = field(default_factory=set)  # (commit id, job id): failed and passed
     judged: set[tuple[int, int]] = field(default_factory=set)  # (commit id, job id): trunk's verdict changed
+    characters: dict[tuple[int, int], str] = field(default_factory=dict)  # (commit id, job id): to be put into the rows
     touched_branches: dict[int, Branch] = field(default_factory=dict)
     rearranged_branches: set[int] = field(default_factory=set)
     columns_changed: bool = False  # what all rows of the repository share: names of columns

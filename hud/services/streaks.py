@@ -117,6 +117,8 @@ def refresh_streaks(batch: Batch) -> None:
     # A commit on several branches gets its verdicts from the default branch: it is refreshed last.
     for branch in sorted(branches, key=lambda b: (b.name == default, b.name)):
         _refresh_branch(batch, branch, places[branch.id], jobs_of)
+    write_characters(batch, batch.characters)  # of all jobs at once: a row is one string
+    batch.characters.clear()
 
 
 def _refresh_branch(batch: Batch, branch: Branch, places: dict[int, int], jobs_of: dict[int, set[int]]) -> None:
@@ -195,7 +197,7 @@ def _judge(batch: Batch, job: Job, streak: core.Streak, commit_ids: Sequence[int
     changed = [cell for cell, was in zip(cells, before, strict=True) if told_of(cell) != was]
     update_rows(changed, ["verdict", "verdict_reason", "verdict_confidence"])
     batch.judged.update((cell.commit_id, cell.job_id) for cell in changed)
-    write_characters(batch, {(c.commit_id, c.job_id): character_of(c) for c in changed})
+    batch.characters.update({(c.commit_id, c.job_id): character_of(c) for c in changed})
     return [streak.failing[i] for i in cause_changes(facts)]
 
 
