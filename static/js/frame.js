@@ -70,4 +70,5 @@
   setInterval(freshen, 15000);
   document.addEventListener("visibilitychange", freshen);
   document.addEventListener("hud:swapped", freshen);
+  document.addEventListener("hud:replaced", freshen);
 })();

@@ -185,12 +185,11 @@
     if (kept.focus) document.getElementById(kept.focus)?.focus();
   });
 
-  // "hud:replaced": another grid stands on the page. "hud:swapped": some text on it is new.
+  // "hud:replaced": another grid, or another view of the page, stands there. "hud:swapped": some text on it is new.
   document.addEventListener("htmx:afterSwap", () => document.dispatchEvent(new CustomEvent("hud:replaced")));
   document.addEventListener("hud:replaced", function () {
     hud.forget();
     light.remove();
     name.hidden = true;
-    document.dispatchEvent(new CustomEvent("hud:swapped"));
   });
 })();

@@ -1,28 +1,36 @@
-// Back and Forward among views of the grid. htmx tells that a view is wanted which it has not kept (it keeps none);
-// the whole page of that address is then fetched and its grid put in place. A step that is overtaken by the next one
-// is dropped, so that address and grid never differ.
+// Back and Forward among views of a page: what changes with the address is marked with data-view and has an id. htmx
+// tells that a view is wanted which it has not kept (it keeps none); the whole page of that address is then fetched and
+// its view put in place. A step that is overtaken by the next one is dropped, so that address and view never differ.
 (function () {
   "use strict";
   let latest = null;
 
   document.addEventListener("htmx:historyCacheMiss", function (event) {
-    const area = document.querySelector(".grid-area");
-    if (!area) return;
+    const view = document.querySelector("[data-view]");
+    if (!view) return;
     event.preventDefault(); // htmx would swap in whatever answer comes last
-    if (latest) latest.abort();
+    drop();
     latest = new AbortController();
-    restore(area, latest.signal);
+    restore(view.id, latest.signal);
   });
+  // Another link was followed meanwhile, and its answer is in place.
+  document.addEventListener("htmx:pushedIntoHistory", drop);
 
-  async function restore(area, signal) {
+  function drop() {
+    if (latest) latest.abort();
+    latest = null;
+  }
+
+  async function restore(id, signal) {
     try {
       const answer = await fetch(location.href, { signal, headers: { Accept: "text/html" } });
       const text = await answer.text();
       const page = new DOMParser().parseFromString(text, "text/html");
-      const next = page.querySelector(".grid-area");
-      if (!answer.ok || !next) throw new Error("no grid at this address");
+      const now = document.getElementById(id);
+      const next = page.getElementById(id);
+      if (!answer.ok || !now || !next) throw new Error("no such view at this address");
       document.title = page.title;
-      area.replaceWith(next);
+      now.replaceWith(next);
       htmx.process(next);
       document.dispatchEvent(new CustomEvent("hud:replaced"));
     } catch (error) {

@@ -95,6 +95,7 @@
   });
 
   addEventListener("hashchange", follow);
+  document.addEventListener("hud:replaced", function () { follow(); markFound(); });
   document.addEventListener("htmx:afterSettle", markFound);
 
   // Lines that come in above push nothing down that is being read.
