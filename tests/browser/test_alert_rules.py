@@ -8,7 +8,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from django.db.models import F
 from django.utils import timezone
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Page, expect
 from pytest_django.live_server_helper import LiveServer
 
 from hud.models import AlertRule, Commit, Target
@@ -123,10 +123,9 @@ def test_a_rule_is_written_with_the_keyboard_alone(
 
 
 def test_without_scripts_a_rule_is_tried_and_saved(
-    world: AlertWorld, chromium: Browser, live_server: LiveServer
+    world: AlertWorld, without_scripts: Page, live_server: LiveServer
 ) -> None:
-    context = chromium.new_context(java_script_enabled=False)
-    page = context.new_page()
+    page = without_scripts
     sign_in(page, live_server)
     page.goto(f"{live_server.url}{HERE}/new")
     page.get_by_label("Name").fill("plain")
@@ -138,7 +137,6 @@ def test_without_scripts_a_rule_is_tried_and_saved(
     page.get_by_role("button", name="Save", exact=True).click()
     expect(page.locator("h1")).to_contain_text("plain")
     assert AlertRule.objects.get(name="plain").spec["stale_s"] == 86_400
-    context.close()
 
 
 def open_everything(page: Page) -> None:

@@ -6,7 +6,7 @@ import re
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Page, expect
 
 from hud.models import GroupRule
 from tests.browser.serving import asgi_url
@@ -325,9 +325,8 @@ def test_the_menu_stays_open_and_keeps_the_focus_while_boxes_are_ticked(asgi_url
     expect(page.get_by_text("1 of 3 jobs")).to_be_visible()
 
 
-def test_it_reads_without_javascript(asgi_url: str, chromium: Browser, trunk: Trunk) -> None:
-    context = chromium.new_context(java_script_enabled=False)
-    page = context.new_page()
+def test_it_reads_without_javascript(asgi_url: str, without_scripts: Page, trunk: Trunk) -> None:
+    page = without_scripts
     page.goto(asgi_url + trunk.path)
     page.locator("th[data-group=CI] a").click()
     expect(page.locator("th[data-job]")).to_have_count(3)
@@ -336,14 +335,13 @@ def test_it_reads_without_javascript(asgi_url: str, chromium: Browser, trunk: Tr
     expect(page.locator("th[data-job]")).to_have_count(1)
     page.locator("td.cells a[data-verdict=infra]").click()
     expect(page).to_have_url(re.compile("/run/"))
-    context.close()
 
 
 # ── Everybody ────────────────────────────────────────────────────────────────────────────────────────────────────────
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("query", ["", "?group=off", "?filter=nothing-like-it", "?filter=(&regex=1"])
-def test_axe_finds_nothing(asgi_url: str, chromium: Browser, trunk: Trunk, scheme: str, query: str) -> None:
-    page = chromium.new_context(color_scheme=scheme).new_page()
+def test_axe_finds_nothing(asgi_url: str, page: Page, trunk: Trunk, scheme: str, query: str) -> None:
+    page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
     page.goto(asgi_url + trunk.path + query)
     if not query:
         page.locator("tbody [data-cell]").first.click()
@@ -352,7 +350,6 @@ def test_axe_finds_nothing(asgi_url: str, chromium: Browser, trunk: Trunk, schem
         page.keyboard.press("?")
     found = Axe().run(page)
     assert found.violations_count == 0, found.generate_report()
-    page.context.close()
 
 
 @pytest.mark.parametrize("path", ["/accounts/login/", "/no/such", "/brindle/kestrel/no-such-branch"])

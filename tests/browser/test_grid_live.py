@@ -65,11 +65,9 @@ def test_a_cell_turns_red_on_the_open_page(asgi_url: str, page: Page, trunk: Tru
     newest = trunk.commits[-1]
     expect(row(page, newest).locator('[data-cell][href$="/0"]')).to_have_attribute("data-state", "pending")
     set_cell(trunk, newest, 0, "X")
-    expect(row(page, newest).locator('[data-cell][href$="/0"]')).to_have_attribute(
-        "data-state", "failure", timeout=2000
-    )
+    expect(row(page, newest).locator('[data-cell][href$="/0"]')).to_have_attribute("data-state", "failure")
     set_cell(trunk, newest, 2, ".")
-    expect(row(page, newest).locator('[data-cell][href$="/2"]')).to_have_count(0, timeout=2000)
+    expect(row(page, newest).locator('[data-cell][href$="/2"]')).to_have_count(0)
     assert page.evaluate("document.body.dataset.same") == "yes"
 
 
@@ -84,7 +82,7 @@ def test_only_the_rows_that_changed_are_sent(asgi_url: str, page: Page, trunk: T
 def test_new_commits_slide_in_while_nobody_reads(asgi_url: str, page: Page, trunk: Trunk) -> None:
     open_live(page, asgi_url, trunk)
     added = add_commit(trunk, "pp ")
-    expect(page.locator("tbody tr").first).to_have_attribute("data-sha", added.sha, timeout=2000)
+    expect(page.locator("tbody tr").first).to_have_attribute("data-sha", added.sha)
     expect(page.locator("tbody tr")).to_have_count(50)
     assert page.evaluate("document.body.dataset.same") == "yes"
 
@@ -96,11 +94,11 @@ def test_new_commits_wait_behind_a_bar_while_one_has_scrolled(asgi_url: str, pag
     before = watched.bounding_box()
     add_commit(trunk, "pp ")
     bar = page.locator("[data-new-commits]")
-    expect(bar).to_have_text("1 new commit", timeout=2000)
+    expect(bar).to_have_text("1 new commit")
     added = add_commit(trunk, "pp ")
-    expect(bar).to_have_text("2 new commits", timeout=2000)
+    expect(bar).to_have_text("2 new commits")
     set_cell(trunk, trunk.commits[30], 0, "X")
-    expect(watched.locator('[data-cell][href$="/0"]')).to_have_attribute("data-state", "failure", timeout=2000)
+    expect(watched.locator('[data-cell][href$="/0"]')).to_have_attribute("data-state", "failure")
     assert watched.bounding_box() == before
     bar.click()
     expect(page.locator("tbody tr").first).to_have_attribute("data-sha", added.sha)
@@ -120,9 +118,7 @@ def test_a_hidden_page_asks_nothing_and_catches_up_when_shown(asgi_url: str, pag
     expect(row(shown, newest).locator('[data-cell][href$="/0"]')).to_have_attribute("data-state", "failure")
     assert not asked
     page.evaluate(hide.format("false") + "document.dispatchEvent(new Event('visibilitychange'))")
-    expect(row(page, newest).locator('[data-cell][href$="/0"]')).to_have_attribute(
-        "data-state", "failure", timeout=3000
-    )
+    expect(row(page, newest).locator('[data-cell][href$="/0"]')).to_have_attribute("data-state", "failure")
 
 
 def test_a_new_job_brings_its_column(asgi_url: str, page: Page, trunk: Trunk) -> None:
@@ -131,7 +127,7 @@ def test_a_new_job_brings_its_column(asgi_url: str, page: Page, trunk: Trunk) ->
     open_live(page, asgi_url, trunk)
     make_jobs(trunk.repository, ["CI / docs"])
     set_cell(trunk, trunk.commits[-1], 3, "p")
-    expect(page.locator('th[data-job="docs"]')).to_be_visible(timeout=3000)
+    expect(page.locator('th[data-job="docs"]')).to_be_visible()
 
 
 def test_the_card_that_one_reads_stays(asgi_url: str, page: Page, trunk: Trunk) -> None:
@@ -140,7 +136,7 @@ def test_the_card_that_one_reads_stays(asgi_url: str, page: Page, trunk: Trunk) 
     card = page.locator("#cell-card")
     expect(card).to_contain_text("build")
     set_cell(trunk, trunk.commits[-2], 1, "X")
-    expect(row(page, trunk.commits[-2]).locator('[data-cell][href$="/1"]')).to_be_visible(timeout=2000)
+    expect(row(page, trunk.commits[-2]).locator('[data-cell][href$="/1"]')).to_be_visible()
     expect(card).to_be_visible()
     expect(card).to_have_attribute("data-pinned", "")
 
@@ -150,5 +146,5 @@ def test_an_old_page_of_commits_takes_changes_but_no_new_rows(asgi_url: str, pag
     shas = page.eval_on_selector_all("tbody tr", "rows => rows.map(row => row.dataset.sha)")
     add_commit(trunk, "pp ")
     set_cell(trunk, trunk.commits[5], 0, "X")
-    expect(row(page, trunk.commits[5]).locator('[data-cell][href$="/0"]')).to_be_visible(timeout=2000)
+    expect(row(page, trunk.commits[5]).locator('[data-cell][href$="/0"]')).to_be_visible()
     assert page.eval_on_selector_all("tbody tr", "rows => rows.map(row => row.dataset.sha)") == shas

@@ -234,12 +234,11 @@ def test_group_rules_are_edited_with_a_live_preview_and_the_focus_stays(as_admin
 
 
 def test_without_scripts_group_rules_are_edited_all_the_same(
-    chromium: object, live_server: LiveServer, trunk: Trunk
+    without_scripts: Page, live_server: LiveServer, trunk: Trunk
 ) -> None:
-    context = chromium.new_context(java_script_enabled=False)  # type: ignore[attr-defined]
+    page = without_scripts
     cookie = signed_in("admin").cookies["sessionid"].value
-    context.add_cookies([{"name": "sessionid", "value": cookie, "url": live_server.url}])
-    page = context.new_page()
+    page.context.add_cookies([{"name": "sessionid", "value": cookie, "url": live_server.url}])
     page.goto(f"{live_server.url}/manage/groups/brindle/kestrel")
     page.get_by_role("button", name="Add a rule").click()
     page.locator("#pattern-0").fill("soak")
@@ -248,7 +247,6 @@ def test_without_scripts_group_rules_are_edited_all_the_same(
     expect(page.locator("#rule-0-note")).to_have_text("takes 1 job")
     page.get_by_role("button", name="Save").click()
     expect(page.locator(".messages")).to_contain_text("saved")
-    context.close()
     assert GroupRule.objects.get().group == "Slow"
 
 

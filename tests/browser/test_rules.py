@@ -79,12 +79,11 @@ def test_a_rule_is_tried_and_saved_and_the_page_follows_a_real_worker(
 
 
 def test_without_scripts_a_rule_is_previewed_and_saved(
-    world: RulesWorld, chromium: object, live_server: LiveServer
+    world: RulesWorld, without_scripts: Page, live_server: LiveServer
 ) -> None:
-    context = chromium.new_context(java_script_enabled=False)  # type: ignore[attr-defined]
+    page = without_scripts
     cookie = signed_in("admin", name="ada").cookies["sessionid"].value
-    context.add_cookies([{"name": "sessionid", "value": cookie, "url": live_server.url}])
-    page = context.new_page()
+    page.context.add_cookies([{"name": "sessionid", "value": cookie, "url": live_server.url}])
     page.goto(f"{live_server.url}/rules/new?repository=brindle/kestrel")
     type_rule(page)
     page.locator("#pattern").fill(r"^brake in gear: (\w+)")
@@ -95,7 +94,6 @@ def test_without_scripts_a_rule_is_previewed_and_saved(
     page.get_by_role("button", name="Save", exact=True).click()
     expect(page.locator("h1")).to_contain_text("brake")
     assert Rule.objects.get().name == "brake"
-    context.close()
 
 
 def pages_of(world: RulesWorld) -> list[str]:

@@ -160,7 +160,8 @@ def test_a_log_that_comes_in_is_shown_without_a_reload_by_hand(page, live_server
     page.get_by_text("The log is on its way.").wait_for()
     log.delete()
     store_log(run, "here it is\n")
-    page.clock.run_for(6000)
+    with page.expect_event("load"):  # the failures and the verdict come with a fresh page
+        page.clock.run_for(6000)
     expect(page.locator("#L1")).to_contain_text("here it is")
     assert page.locator("text=The log is on its way.").count() == 0
 
@@ -178,11 +179,10 @@ def test_the_page_is_accessible_and_fits(open_run, scheme, width):
     assert page.evaluate("document.documentElement.scrollWidth") <= width
 
 
-def test_everything_can_be_read_without_scripts(chromium, live_server, run):
+def test_everything_can_be_read_without_scripts(without_scripts, live_server, run):
     store_log(run, numbered(5000))
     add_failure(run, 4000)
-    context = chromium.new_context(java_script_enabled=False)
-    page = context.new_page()
+    page = without_scripts
     page.goto(f"{live_server.url}{PAGE}")
     assert page.locator("#L4000").is_visible()
     page.locator("#log-above a").first.click()
@@ -191,4 +191,3 @@ def test_everything_can_be_read_without_scripts(chromium, live_server, run):
     page.locator("button", has_text="Search").click()
     page.locator("#log-hits a[data-line='77']").click()
     expect(page.locator("#L77.selected")).to_be_visible()
-    context.close()

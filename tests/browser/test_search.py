@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Page, expect
 from pytest_django.live_server_helper import LiveServer
 
 from hud.core.junit import read_junit
@@ -100,13 +100,6 @@ def test_a_phone_leads_to_both_pages_too(visit: Open, page: Page, trunk: Trunk) 
     visit("/brindle/other/main").locator(".phone-pages > summary").click()
     page.get_by_role("link", name="Flaky").click()
     expect(page).to_have_url(re.compile(r"/brindle/other/-/flaky$"))
-
-
-@pytest.fixture
-def without_scripts(chromium: Browser) -> Iterator[Page]:
-    context = chromium.new_context(java_script_enabled=False)
-    yield context.new_page()
-    context.close()
 
 
 def test_both_work_without_scripts(without_scripts: Page, live_server: LiveServer, trunk: Trunk) -> None:

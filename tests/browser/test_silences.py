@@ -8,7 +8,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from django.contrib.auth.models import User
 from django.utils import timezone
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Page, expect
 from pytest_django.live_server_helper import LiveServer
 
 from hud.models import Alert, Silence
@@ -133,12 +133,11 @@ def test_the_whole_way_by_keyboard_alone(world: AlertWorld, admin_page: Page, li
 
 
 def test_without_scripts_a_silence_is_seen_first_and_then_saved(
-    world: AlertWorld, chromium: Browser, live_server: LiveServer
+    world: AlertWorld, without_scripts: Page, live_server: LiveServer
 ) -> None:
-    context = chromium.new_context(java_script_enabled=False)
+    page = without_scripts
     cookie = signed_in("admin", name="ada").cookies["sessionid"].value
-    context.add_cookies([{"name": "sessionid", "value": cookie, "url": live_server.url}])
-    page = context.new_page()
+    page.context.add_cookies([{"name": "sessionid", "value": cookie, "url": live_server.url}])
     page.goto(f"{live_server.url}/silences/new")
     page.get_by_role("button", name="More rows").click()
     expect(page.locator(".matcher-row")).to_have_count(5)
@@ -152,7 +151,6 @@ def test_without_scripts_a_silence_is_seen_first_and_then_saved(
     page.get_by_role("button", name="Save").click()
     expect(page.locator("h1")).to_contain_text("active")
     assert Silence.objects.get().reason == "no scripts here"
-    context.close()
 
 
 def test_two_admins_at_one_silence_lose_nothing(world: AlertWorld, admin_page: Page, live_server: LiveServer) -> None:

@@ -102,7 +102,7 @@ class Hud:
         return done.stdout.strip()
 
     def assert_nothing_is_left(self) -> None:
-        wait_for(lambda: not self.processes(), f"nothing of {self.data_dir} runs: {self.processes()}", limit_s=20)
+        wait_for(lambda: not self.processes(), f"nothing of {self.data_dir} runs: {self.processes()}", limit_s=60)
         assert not list((self.data_dir / "servers" / "run").glob("*")), "no socket is left"
         assert not any(is_held(lock) for lock in self.data_dir.glob("*.lock")), "no lock is held"
 

@@ -98,8 +98,8 @@ def test_they_stop_when_their_only_user_is_killed(data_dir: Path) -> None:
     pids = json.loads((data_dir / "servers.json").read_text())["pids"].values()
     user.kill()
     user.wait()
-    wait_for(lambda: not any(is_alive(pid) for pid in pids), "both servers stopped", limit_s=20)
-    wait_for(lambda: not is_held(data_dir / "keeper.lock"), "the keeper ended", limit_s=20)
+    wait_for(lambda: not any(is_alive(pid) for pid in pids), "both servers stopped", limit_s=60)
+    wait_for(lambda: not is_held(data_dir / "keeper.lock"), "the keeper ended", limit_s=60)
     assert not (data_dir / "servers.json").exists()
 
 
@@ -116,7 +116,7 @@ def test_a_killed_keeper_takes_the_servers_along_and_the_next_start_heals(data_d
     user = hold_elsewhere(data_dir)
     pids = json.loads((data_dir / "servers.json").read_text())["pids"].values()
     os.kill(keeper_pid(data_dir), signal.SIGKILL)
-    wait_for(lambda: not any(is_alive(pid) for pid in pids), "both servers stopped", limit_s=20)
+    wait_for(lambda: not any(is_alive(pid) for pid in pids), "both servers stopped", limit_s=60)
     with EmbeddedServers(data_dir, fsync=False) as urls, psycopg.connect(str(urls.database_url)) as session:
         assert session.execute("SELECT 1").fetchone() == (1,)
     user.kill()
@@ -136,7 +136,7 @@ def test_a_killed_valkey_is_started_again(data_dir: Path) -> None:
         pid = server_pid(data_dir, "valkey")
         os.kill(pid, signal.SIGKILL)
         wait_for(lambda: not is_alive(pid), "it is gone")
-        wait_for(lambda: valkey_answers(urls), "Valkey answers again", limit_s=15)
+        wait_for(lambda: valkey_answers(urls), "Valkey answers again", limit_s=60)
         assert not is_alive(pid) and valkey_answers(urls)
         wait_for(lambda: is_alive(server_pid(data_dir, "valkey")), "the new one is announced")
 
@@ -148,7 +148,7 @@ def test_a_killed_postgresql_is_started_again_with_all_it_had_committed(data_dir
         pid = server_pid(data_dir, "postgres")
         os.kill(pid, signal.SIGKILL)
         wait_for(lambda: not is_alive(pid), "it is gone")
-        wait_for(lambda: answer_of(urls) is not None, "PostgreSQL answers again", limit_s=30)
+        wait_for(lambda: answer_of(urls) is not None, "PostgreSQL answers again", limit_s=60)
         assert answer_of(urls) == 42
 
 
@@ -207,7 +207,7 @@ def test_as_root_programs_in_a_closed_folder_are_copied_to_where_their_user_can_
     command = [sys.executable, "-c", program, str(data_dir)]
     user = subprocess.run(command, cwd=CHECKOUT, env=environment, capture_output=True, text=True, check=False)
     assert user.stdout == "up\n", user.stderr
-    wait_for(lambda: not is_held(data_dir / "keeper.lock"), "the keeper ended", limit_s=20)
+    wait_for(lambda: not is_held(data_dir / "keeper.lock"), "the keeper ended", limit_s=60)
     assert list((data_dir / "servers").glob("postgres-*/**/bin/postgres"))
     assert list((data_dir / "servers").glob("valkey-*/valkey-server"))
 

@@ -33,7 +33,7 @@ def test_a_loop_that_waits_for_nothing_looks_up_when_told_to_stop() -> None:
             before = len(turns)
             wait_for(lambda: hub._loop_thread is not None, "the loop runs")
             quickstop.wake_the_loop()
-            wait_for(lambda: len(turns) > before or not thread.is_alive(), "the loop looked up", limit_s=20)  # noqa: B023
+            wait_for(lambda: len(turns) > before or not thread.is_alive(), "the loop looked up", limit_s=60)  # noqa: B023
     finally:
         set_event_loop(None)
         hub.close()

@@ -52,7 +52,7 @@ def test_killed_it_leaves_no_process_and_starts_again_with_its_data(hud: Hud) ->
     hud.start().wait_until_ready()
     hud.ask("Group.objects.create(name='kept')")
     hud.stop(signal.SIGKILL)
-    wait_for(lambda: not hud.processes(), "all of it ended with the supervisor", limit_s=20)
+    wait_for(lambda: not hud.processes(), "all of it ended with the supervisor", limit_s=60)
     hud.start().wait_until_ready()
     assert hud.ask("print(Group.objects.filter(name='kept').exists())") == "True"
     assert hud.stop() == 0

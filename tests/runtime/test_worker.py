@@ -40,7 +40,7 @@ def test_a_killed_worker_takes_its_pool_processes_with_it(start_worker: Starter,
     child = int(broker.lindex("t:pids", 0))  # type: ignore[arg-type]
     worker.kill()
     worker.wait()
-    wait_for(lambda: not is_alive(child), "the pool process ended", limit_s=5)
+    wait_for(lambda: not is_alive(child), "the pool process ended", limit_s=30)
     assert count(broker, "t:ends") == 0
 
 

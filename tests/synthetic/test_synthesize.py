@@ -2,14 +2,17 @@
 
 import io
 import json
+import random
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from itertools import zip_longest
+from typing import Any
 
 import pytest
 import time_machine
 from django.core.management import CommandError, call_command
 from django.db import transaction
+from django.db.models import QuerySet
 from pytest_django import DjangoDbBlocker
 
 from hud.models import Cell, Commit, Failure, Job, Log, PullRequest, Repository, Run, Streak, Verdict
@@ -173,6 +176,35 @@ def test_logs_taken_in_together_end_as_logs_taken_in_one_by_one(monkeypatch: pyt
                 pass
             stores.append(_store("brindle/red"))
             transaction.set_rollback(True)
+    assert _differences(*stores) == {}
+
+
+def test_the_store_is_the_same_in_whatever_order_postgresql_gives_its_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A query without an order gets its rows as they lie on the disk: that may decide nothing."""
+    source = invented_repository("brindle/red", commits=12, jobs=30, fail_rate=0.2, seed=1, now=NOW)
+    fetch_all = QuerySet._fetch_all
+    chance = random.Random(1)  # noqa: S311 - no secret
+    shuffled = 0
+
+    def fetch_shuffled(rows: Any) -> None:
+        nonlocal shuffled
+        is_new = rows._result_cache is None
+        fetch_all(rows)
+        if is_new and not rows.ordered and len(rows._result_cache) > 1:
+            chance.shuffle(rows._result_cache)
+            shuffled += 1
+
+    stores = []
+    for fetch in (fetch_all, fetch_shuffled):
+        monkeypatch.setattr(QuerySet, "_fetch_all", fetch)
+        with transaction.atomic():
+            synthesize(source, with_logs=True)
+            while judging.judge_due():
+                pass
+            monkeypatch.undo()
+            stores.append(_store("brindle/red"))
+            transaction.set_rollback(True)
+    assert shuffled > 100
     assert _differences(*stores) == {}
 
 
