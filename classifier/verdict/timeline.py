@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence, Set
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cached_property
@@ -103,9 +103,11 @@ class Timeline:
         sha = scenario.run.commit
         self.is_on_trunk = bool(sha) and any(one.commit == sha for one in scenario.trunk)
         base_sha = _base_commit(scenario)
-        found = {
-            commit: self._commit(commit, runs, is_unstable) for commit, runs in _by_commit(scenario, base_sha).items()
-        }
+        by_commit = _by_commit(scenario, base_sha)
+        names = {run.job for runs in by_commit.values() for run in runs}
+        own = {name for name in names if jobs.is_same_job(name, self._job)}
+        siblings = {name for name in names if jobs.is_sibling(name, self._job) and not is_unstable(name)}
+        found = {commit: _commit(commit, runs, own, siblings) for commit, runs in by_commit.items()}
         self.base = found.pop(base_sha, None) if base_sha else None
         if self.base and scenario.base:
             self.base = replace(self.base, at=_first_before(scenario.run, self.base.at, scenario.base.committed_at))
@@ -113,12 +115,6 @@ class Timeline:
         self._dated = sorted((one for one in found.values() if one.at is not None), key=_order)
         self.commits = sorted([*self._dated, *([self.base] if self.base and self.base.at else [])], key=_order)
         """All commits whose place is known, oldest first."""
-
-    def _commit(self, sha: str, runs: list[Run], is_unstable: Callable[[str], bool]) -> TrunkCommit:
-        times = [at for at in (run.seen_at for run in runs) if at is not None]
-        own = tuple(run for run in runs if jobs.is_same_job(run.job, self._job))
-        siblings = tuple(run for run in runs if jobs.is_sibling(run.job, self._job) and not is_unstable(run.job))
-        return TrunkCommit(sha, min(times, default=None), own, siblings)
 
     def up_to_base(self, moment: datetime | None) -> list[TrunkCommit]:
         """The base and the commits before it, newest first. Without a dated base: those before `moment`."""
@@ -163,6 +159,13 @@ class Timeline:
         if key not in self._states:
             self._states[key] = commit.state(failure, self._job)
         return self._states[key]
+
+
+def _commit(sha: str, runs: list[Run], own: Set[str], siblings: Set[str]) -> TrunkCommit:
+    """`own`, `siblings`: the names of the jobs that are this one, and its sibling configurations."""
+    times = [at for at in (run.seen_at for run in runs) if at is not None]
+    of_job = tuple(run for run in runs if run.job in own)
+    return TrunkCommit(sha, min(times, default=None), of_job, tuple(run for run in runs if run.job in siblings))
 
 
 def _by_commit(scenario: Scenario, base_sha: str | None) -> dict[str, list[Run]]:

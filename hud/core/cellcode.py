@@ -78,6 +78,8 @@ _CHARS = {(k.state, k.detail, k.verdict, k.several): c for c, k in LOOKS.items()
 
 FAILING_CHARS = frozenset(c for c, k in LOOKS.items() if k.state in (State.FAILURE, State.TIMED_OUT))
 GREEN_CHARS = frozenset(c for c, k in LOOKS.items() if k.state is State.SUCCESS)
+PASSED_CHARS = frozenset(c for c in GREEN_CHARS if not LOOKS[c].verdict)
+"""Green, and no other attempt on the commit failed in a way that counts."""
 
 
 def encode(state: State, detail: Detail = Detail.NONE, verdict: str = "", several: bool = False) -> str:

@@ -9,6 +9,7 @@ Ids of the engine's runs: GitHub's job id as text, or `cell <sha> <column>` for 
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
@@ -21,7 +22,7 @@ from classifier.verdict import Failure as Cause
 from classifier.verdict import Run as Attempt
 from classifier.verdict.mass import failed_of_infrastructure
 from hud.core.cell import FAILING, State, state_of
-from hud.core.cellcode import ABSENT, LOOKS, CellLook
+from hud.core.cellcode import FAILING_CHARS, GREEN_CHARS, LOOKS, PASSED_CHARS
 from hud.core.jobrules import JobLists
 from hud.core.kinship import Line, share_code
 from hud.core.thinning import telling_indexes
@@ -38,6 +39,8 @@ SETTINGS = Settings()
 _TICK = timedelta(microseconds=1)
 _SOON_AFTER = timedelta(days=1)
 """So long after a run, trunk is still read for what broke while it ran, however many commits its base is behind."""
+_TELLING_CHARS = FAILING_CHARS | {char for char, look in LOOKS.items() if look.verdict == "flaky"}
+"""Cells behind which runs have to be looked up: the red and the flaky ones."""
 Moved = Commit | TrunkRow
 """Something with a sha, an author and perhaps a pull request."""
 
@@ -134,6 +137,7 @@ class _Gathering:
     def __init__(self, repository: Repository, commits: Sequence[Commit], known: JobsOf) -> None:
         self.repository, self.known = repository, known
         self.jobs, self.lists = known.jobs, known.lists
+        self._kin: dict[str, tuple[frozenset[int], frozenset[int]]] = {}
         runs = neighbours.runs_of(commits)
         self.own = [self._own(commit, runs[commit.pk]) for commit in commits]
         self.telling = [own for own in self.own if own.judged]
@@ -143,6 +147,7 @@ class _Gathering:
         self._names = [job.name.full for job in self.jobs.values()]
         self._unstable = self.lists.unstable_among(self._names)
         self._attempts: dict[int, Attempt] = {}
+        self._on_trunk: dict[tuple[int, datetime], Attempt] = {}
         self._landing_lines: dict[str, Line] = {}
 
     def _own(self, commit: Commit, runs: list[Run]) -> _Own:
@@ -208,13 +213,27 @@ class _Gathering:
     # ── Jobs ─────────────────────────────────────────────────────────────────────────────────────────────────────────
     def _jobs_of_interest(self, judged: Sequence[Run]) -> tuple[frozenset[int], frozenset[int]]:
         """Return the ids of the judged runs' jobs (all shards), and of those with their sibling configurations."""
-        names = {self.known.name(run.job_id) for run in judged}
-        words = {jobs.parse(name).word for name in names}
-        near = {i: job.name.full for i, job in self.jobs.items() if jobs.parse(job.name.full).word in words}
-        families = {jobs.family_of(name) for name in names}
-        same = frozenset(i for i, full in near.items() if jobs.family_of(full) in families)
-        siblings = (i for i, full in near.items() if any(jobs.is_sibling(full, name) for name in names))
-        return same, same | frozenset(siblings)
+        families = {jobs.family_of(name): name for name in (self.known.name(run.job_id) for run in judged)}
+        found = [self._kin_of(family, name) for family, name in families.items()]
+        same = frozenset[int]().union(*(one for one, _ in found))
+        return same, same.union(*(siblings for _, siblings in found))
+
+    def _kin_of(self, family: str, name: str) -> tuple[frozenset[int], frozenset[int]]:
+        """Return the ids of the jobs of one family, and of its sibling configurations. `name`: of any of its jobs."""
+        known = self._kin.get(family)
+        if known is None:
+            near = self._by_word[jobs.parse(name).word]
+            same = frozenset(i for i, full in near if jobs.family_of(full) == family)
+            known = self._kin[family] = same, frozenset(i for i, full in near if jobs.is_sibling(full, name))
+        return known
+
+    @cached_property
+    def _by_word(self) -> Mapping[str, list[tuple[int, str]]]:
+        found: dict[str, list[tuple[int, str]]] = defaultdict(list)
+        for i, job in self.jobs.items():
+            full = job.name.full
+            found[jobs.parse(full).word].append((i, full))
+        return found
 
     def _declared(self, own: _Own) -> Declared:
         pull, names = self._pull(own.commit), self._names
@@ -372,7 +391,7 @@ class _Gathering:
         ids = {run.job_id for run in own.judged} & self.jobs.keys()
         columns = {job_id: self.jobs[job_id].name.column for job_id in ids}
         return frozenset(
-            i for i, c in columns.items() if all(_look(row, c).state is not State.SUCCESS for row in own.rows)
+            i for i, c in columns.items() if all(row.cells[c : c + 1] not in GREEN_CHARS for row in own.rows)
         )
 
     def _telling_cells(self, own: _Own) -> set[tuple[int, int]]:
@@ -382,7 +401,7 @@ class _Gathering:
             (row.pk, job_id)
             for row in own.telling_rows
             for column, job_id in columns
-            if (look := _look(row, column)).state in FAILING or look.verdict == "flaky"
+            if row.cells[column : column + 1] in _TELLING_CHARS
         }
 
     def _trunk_attempts(self, own: _Own, behind: Sequence[Run]) -> list[Attempt]:
@@ -391,23 +410,29 @@ class _Gathering:
         at = _times_of(own.rows)
         by_id = {row.pk: row for row in own.telling_rows}
         found = [
-            replace(self._attempt(run, where=by_id[run.commit_id]), pushed_at=at[run.commit_id])
+            self._placed(run, by_id[run.commit_id], at[run.commit_id])
             for run in behind
             if run.commit_id in by_id and run.job_id in own.kin
         ]
         columns = [(self.jobs[job_id].name.column, self.known.name(job_id)) for job_id in sorted(own.same_job)]
         change = self._change(own.commit)
         for row in own.telling_rows:
-            greens = [a for column, name in columns if (a := self._green(row, column, name, at[row.pk]))]
+            cells = row.cells
+            passed = [(column, name) for column, name in columns if cells[column : column + 1] in PASSED_CHARS]
+            greens = [self._green(row, column, name, at[row.pk]) for column, name in passed]
             found += greens
             if not greens and (row.pk == own.commit.pk or (change and self._change(row) == change)):
                 found.append(self._silent(row, self.known.name(own.judged[0].job_id), at[row.pk]))
         return found
 
-    def _green(self, row: TrunkRow, column: int, name: str, at: datetime) -> Attempt | None:
-        look = _look(row, column)
-        if look.state is not State.SUCCESS or look.verdict:
-            return None
+    def _placed(self, run: Run, row: TrunkRow, at: datetime) -> Attempt:
+        """A run of trunk with its row's time. Neighbouring bases see most rows at the same times."""
+        made = self._on_trunk.get((run.pk, at))
+        if made is None:
+            made = self._on_trunk[run.pk, at] = replace(self._attempt(run, where=row), pushed_at=at)
+        return made
+
+    def _green(self, row: TrunkRow, column: int, name: str, at: datetime) -> Attempt:
         return Attempt(
             id=f"cell {row.sha} {column}",
             job=name,
@@ -527,7 +552,3 @@ def _is_silent(one: Attempt) -> bool:
 def _line(commit: Commit, lines: dict[str, dict[str, bool]]) -> Line:
     below = frozenset(sha for sha, landed in lines.get(commit.sha, {}).items() if not landed)
     return Line(commit.sha, below, commit.title, commit.message)
-
-
-def _look(row: TrunkRow, column: int) -> CellLook:
-    return LOOKS.get(row.cells[column : column + 1] or ABSENT, LOOKS[ABSENT])
