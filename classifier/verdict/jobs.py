@@ -32,6 +32,15 @@ _NUMBER = re2.compile(r"^[0-9]{1,4}$")
 _SHARD_WORD = re2.compile(r"(?i)^(?:shard|part|group|split|chunk)?[ #:=-]*([0-9]{1,4}) ?(?:/|of) ?([0-9]{1,4})$")
 _MOVED_RUNNER = re2.compile(r"^lf\.(?:c\.)?")
 _MOVED_JOB = re2.compile(r"-osdc$")
+_MATRIX_VALUE = re2.compile(
+    r"(?i)^(?:v?[0-9]+(?:\.(?:[0-9]+|x))*"
+    r"|(?:c?py|python|pypy|node|deno|bun|go|java|jdk|jre|openjdk|temurin|zulu|ruby|jruby|php|perl|rust|scala|dotnet|net"
+    r"|gcc|clang|llvm|msvc|cuda|django|rails|spring|spark|pg|postgres(?:ql)?|mysql|mariadb|redis|kafka|k8s|chrome|firefox)"
+    r"[-_@=]?v?[0-9][0-9a-z.]*"
+    r"|chrome|chromium|firefox|webkit|safari|edge|electron|jsdom|stable|beta|nightly|oldest|latest|lts|msrv|debug|release)$"
+)
+"""Versions, tools with one, browsers, channels. Behind a shard stands the runner, whatever people call it, unless it is
+one of these: jobs that differ in them are two jobs."""
 _SPACES = re2.compile(r"\s+")
 _KNOWN_LIMIT = 65536
 
@@ -150,9 +159,9 @@ def _split_shard(arguments: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[int
         if at == 0 or at + 1 >= len(arguments):
             continue
         if _is_shard(argument, arguments[at + 1]):
-            runner = arguments[at + 2] if at + 2 < len(arguments) else None
-            shard = (int(argument), int(arguments[at + 1]))
-            return arguments[:at] + arguments[at + 3 :], shard, runner
+            shard, behind = (int(argument), int(arguments[at + 1])), arguments[at + 2 :]
+            runner = behind[0] if behind and not _MATRIX_VALUE.match(behind[0]) else None
+            return arguments[:at] + (behind if runner is None else behind[1:]), shard, runner
     return arguments, None, None
 
 

@@ -30,6 +30,10 @@ from classifier.verdict.jobs import JobKinds, PatternError, family_of, is_same_s
         ("test (8, 17)", "test (8, 17)", None, None),
         ("test (jdk, 17, 8)", "test (jdk, 17, 8)", None, None),
         ("test (a, 1, 3, r, mem_leak_check)", "test (a, mem_leak_check)", (1, 3), "r"),
+        ("test (ubuntu-latest, 1, 4, 3.9)", "test (ubuntu-latest, 3.9)", (1, 4), None),
+        ("test (chrome, 1, 3, node20)", "test (chrome, node20)", (1, 3), None),
+        ("e2e (admin, 2, 3, Firefox)", "e2e (admin, Firefox)", (2, 3), None),
+        ("test (a, 1, 3, linux.2)", "test (a)", (1, 3), "linux.2"),
         ("  odd   spaces / test ", "odd spaces / test", None, None),
         ("(lonely)", "(lonely)", None, None),
         ("", "", None, None),
@@ -44,6 +48,11 @@ def test_a_shard_of_another_number_of_shards_is_another_shard() -> None:
     assert is_same_shard("t / test (a, 1, 2, r)", "t / test (a, 1, 2, lf.r)")
     assert not is_same_shard("t / test (a, 1, 2, r)", "t / test (a, 1, 3, r)")
     assert not is_same_shard("t / test (a, 1, 2, r)", "t / test (a, 2, 2, r)")
+
+
+def test_a_value_of_the_matrix_behind_the_shard_makes_another_job() -> None:
+    assert not is_same_shard("CI / test (ubuntu, 1, 4, 3.9)", "CI / test (ubuntu, 1, 4, 3.12)")
+    assert not is_same_shard("CI / test (x, 1, 4, chrome)", "CI / test (x, 1, 4, firefox)")
 
 
 def test_a_sibling_differs_in_environment_or_configuration_but_not_in_both() -> None:
