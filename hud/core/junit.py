@@ -7,7 +7,10 @@ There is no one format. What is the same is read here, and how each runner tells
 * gotestsum, Gradle's test-retry: the `testcase` again for each attempt; failed attempts carry a `failure`
 * pytest-rerunfailures: the `testcase` again for each attempt, and failed attempts carry nothing, so only the last one
   tells; the suite's own count is that of its tests, not that of what it lists
-* Mocha, Jest, pytest-retry: only the last attempt; that there were others is not told
+* Mocha, Jest, RSpec, pytest-retry: only the last attempt; that there were others is not told
+
+What surefire or one of the last list twice are two tests of one name (shared examples, parameters without a name): the
+worse one counts.
 
 A test that has not finished (the file ends within it) is never taken for one that passed.
 """
@@ -30,7 +33,7 @@ MESSAGE_CHARS = 2000
 _FAILED = {"failure", "error", "rerunFailure", "rerunError"}
 _HEALED = {"flakyFailure", "flakyError"}
 _TOLD_SKIPPED = {"notrun", "disabled", "skipped", "suppressed", "ignored"}
-_SILENT_RETRIES = re.compile(r"^(?:mocha|jest|vitest)\b", re.IGNORECASE)
+_SILENT_RETRIES = re.compile(r"^(?:mocha|jest|vitest|rspec[0-9]*|minitest|cypress)\b", re.IGNORECASE)
 """Runners that list a test once however often they tried it: what they list twice are two tests of one name."""
 _SAYS_NOTHING = {"", "failed", "failure", "error"}
 
@@ -190,6 +193,7 @@ class _Reader:
         self._open: list[str] = []
         self._suites: list[_Suite] = []
         self._root_name = ""
+        self._is_surefire = False
         self._case: _Attempt | None = None
         self._keeps_text = False
         self._tests: list[ReadTest] = []
@@ -285,6 +289,7 @@ class _Reader:
                 f"This is not a JUnit file: it begins with <{tag[:40]}>, not with <testsuites> or <testsuite>."
             )
         self._root_name = attributes.get("name", "")
+        self._is_surefire = any("surefire" in told for name, told in attributes.items() if "Schema" in name)
 
     def _suite(self, attributes: dict[str, str]) -> _Suite:
         name = attributes.get("name", "")
@@ -348,10 +353,11 @@ class _Reader:
         silent = suite.is_pytest or repeats
         hides = bool(_SILENT_RETRIES.match(self._root_name))
         for attempts in suite.tests.values():
+            namesakes = hides or (self._is_surefire and len(attempts) > 1)
             if silent and not whole and (len(attempts) > 1 or attempts[-1] is suite.last) and not _told(attempts):
                 self._problems.append(f"How {attempts[-1].name} ended is not known: a further attempt may be missing.")
                 continue
-            self._tests.append(_merged(attempts, silent=silent, hides=hides))
+            self._tests.append(_merged(attempts, silent=silent, namesakes=namesakes))
         unlisted = (suite.declared or 0) - suite.listed
         if hides and whole and suite.tests and unlisted > 0:
             self._problems.append(
@@ -364,24 +370,25 @@ def _told(attempts: list[_Attempt]) -> bool:
     return any(a.failed or a.again or a.healed or a.skipped for a in attempts)
 
 
-def _outcome(attempts: list[_Attempt], signals: list[_Attempt], *, silent: bool, hides: bool) -> Outcome:
-    """The last attempt tells how the test ended, but skipping it after a failure makes no success."""
+def _outcome(attempts: list[_Attempt], signals: list[_Attempt], *, silent: bool, namesakes: bool) -> Outcome:
+    """The last attempt tells how the test ended, but skipping it after a failure makes no success; of namesakes the
+    worse one does."""
     if not signals:
         return Outcome.SKIPPED
     last, failed = signals[-1], [a for a in signals if a.failed or a.again]
-    if last in failed or (failed and (hides or attempts[-1].skipped)):
+    if last in failed or (failed and (namesakes or attempts[-1].skipped)):
         return Outcome.FAILED
-    if last.healed or failed or (silent and len(signals) > 1):
+    if any(a.healed for a in signals) or failed or (silent and len(signals) > 1):
         return Outcome.FLAKY
     return Outcome.PASSED
 
 
-def _merged(attempts: list[_Attempt], *, silent: bool, hides: bool) -> ReadTest:
-    """Return the test of these `testcase` elements."""
+def _merged(attempts: list[_Attempt], *, silent: bool, namesakes: bool) -> ReadTest:
+    """Return the test of these `testcase` elements. `namesakes`: they are several tests of one name, not attempts."""
     signals = [a for a in attempts if not a.skipped or a.failed]
     last = (signals or attempts)[-1]
-    outcome = _outcome(attempts, signals, silent=silent, hides=hides)
-    alone = hides or outcome is Outcome.PASSED
+    outcome = _outcome(attempts, signals, silent=silent, namesakes=namesakes)
+    alone = namesakes or outcome is Outcome.PASSED
     tried = 1 if alone else sum(1 + a.again + a.healed for a in signals) or 1
     failed = [a for a in signals if a.failed or a.again]
     shown = failed[0] if failed else next((a for a in signals if a.healed), last)

@@ -68,6 +68,16 @@ def test_a_suite_that_counts_its_tests_and_lists_some_again_was_rerun_silently_w
         assert outcomes(suite(cases, name="mine", tests=wrong)) == {"a": (PASSED, 1), "b": (PASSED, 1)}
 
 
+def test_two_tests_of_one_name_in_surefire_or_rspec_excuse_nothing() -> None:
+    case = "<testcase classname='spec.a' name='like a cart adds'>{}</testcase>"
+    cases = case.format(RED) + case.format("")
+    assert outcomes(f"<testsuite name='rspec2' tests='2'>{cases}</testsuite>") == {"like a cart adds": (FAILED, 1)}
+    schema = "xmlns:xsi='http://www.w3.org/2001/XMLSchema-instance' xsi:noNamespaceSchemaLocation='a/surefire-test.xsd'"
+    assert outcomes(f"<testsuite {schema} tests='2'>{cases}</testsuite>") == {"like a cart adds": (FAILED, 1)}
+    healed = "<testcase name='x'><flakyFailure message='m'/></testcase><testcase name='x'/>"
+    assert outcomes(f"<testsuite {schema} tests='2'>{healed}</testsuite>")["x"][0] is FLAKY
+
+
 @pytest.mark.parametrize("root", ["Mocha Tests", "jest tests", "vitest tests"])
 def test_where_a_runner_hides_retries_two_tests_of_one_name_excuse_nothing(root: str) -> None:
     cases = f"<testcase name='a'>{RED}</testcase><testcase name='a'/>"
