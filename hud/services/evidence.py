@@ -204,11 +204,31 @@ class _Gathering:
         elsewhere = [self._attempt(run) for run in [*own.alike, *greens]]
         minutes = [one.attempt(self.known.name(one.job_id)) for one in dying if one.commit_id != own.commit.pk]
         based = _Based(own.base_sha, own.base.commit.committed_at if own.base else None)
+        beside = self._beside(own)
         return {
-            run.pk: _scenario(shared, attempt, attempts, trunk, elsewhere, minutes, based)
+            run.pk: _scenario(shared, attempt, attempts, beside[run.pk], trunk, elsewhere, minutes, based)
             for run, attempt in zip(own.runs, attempts, strict=True)
             if run in own.judged
         }
+
+    def _beside(self, own: _Own) -> dict[int, frozenset[str]]:
+        """Return for each judged run what ran beside it in the same attempt of the same workflow run, and so is no
+        attempt of the same job, whatever its name: the engine's ids of runs, and of cells of other jobs that nothing
+        else was seen in."""
+        together: dict[tuple[int, int], list[Run]] = defaultdict(list)
+        for run in own.runs:
+            if run.workflow_run_id is not None:
+                together[run.workflow_run_id, run.attempt].append(run)
+        found = {}
+        for run in own.judged:
+            key = (run.workflow_run_id or 0, run.attempt)
+            here = [one for one in together.get(key, ()) if one.pk != run.pk]
+            jobs_here = {one.job_id for one in here} - {run.job_id}
+            jobs_here -= {one.job_id for one in own.runs if (one.workflow_run_id, one.attempt) != key}
+            columns = (self.jobs[job_id].name.column for job_id in jobs_here & self.jobs.keys())
+            cells = (f"cell {own.commit.sha} {column}" for column in columns)
+            found[run.pk] = frozenset((*(str(one.external_id) for one in here), *cells))
+        return found
 
     # ── Jobs ─────────────────────────────────────────────────────────────────────────────────────────────────────────
     def _jobs_of_interest(self, judged: Sequence[Run]) -> tuple[frozenset[int], frozenset[int]]:
@@ -511,17 +531,22 @@ def _scenario(
     shared: Scenario,
     run: Attempt,
     own: Sequence[Attempt],
+    beside: frozenset[str],
     trunk: Sequence[Attempt],
     elsewhere: Sequence[Attempt],
     minutes: Sequence[Attempt],
     based: _Based,
 ) -> Scenario:
-    """Take from what was gathered for the whole commit that which concerns the job of one run."""
+    """Take from what was gathered for the whole commit that which concerns the job of one run. `beside`: ids of what
+    is no attempt of its job on its commit, though it may be called alike; where the commit stands on trunk it is kept
+    there without its result."""
     others = [one for one in own if one.id != run.id]
     names = {one.job for one in trunk}
     same = {name for name in names if jobs.is_same_job(name, run.job)}
     kin = same | {name for name in names if jobs.is_sibling(name, run.job)}
     near = [one for one in trunk if one.job in (same if one.id.startswith("cell ") else kin) or _is_silent(one)]
+    if beside:
+        near = [replace(one, conclusion="skipped", failures=()) if one.id in beside else one for one in near]
     base = None
     if based.sha:
         base = Base(based.sha, based.at, tuple(one for one in near if one.commit == based.sha))
@@ -529,7 +554,7 @@ def _scenario(
         shared,
         run=run,
         base=base,
-        same_commit=tuple(one for one in others if jobs.is_same_job(one.job, run.job)),
+        same_commit=tuple(one for one in others if one.id not in beside and jobs.is_same_job(one.job, run.job)),
         same_change=tuple(others),
         trunk=tuple(replace(one, job=run.job) if _is_silent(one) else one for one in near),
         elsewhere=tuple(one for one in elsewhere if jobs.is_same_job(one.job, run.job)),
