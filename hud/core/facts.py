@@ -96,7 +96,7 @@ class PullFact:
     """A pull request as an event or the API tells it.
 
     `labels` are sorted names, None where they are not told. `partial`: told in passing by one of its workflow runs, of
-    which only number, heads and base are known; such a fact never replaces a whole one.
+    which only number, heads and base are known, as of `told_at`; such a fact never replaces a whole one.
     """
 
     number: int
@@ -112,6 +112,7 @@ class PullFact:
     previous_head_sha: str = ""
     labels: tuple[str, ...] | None = None
     partial: bool = False
+    told_at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)

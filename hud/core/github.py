@@ -335,6 +335,7 @@ def _pull_of_run(one: Payload, run: Payload) -> PullFact:
         updated_at=None,
         previous_head_sha=_sha(run.get("head_sha"), "'head_sha'"),
         partial=True,
+        told_at=time_of(run.get("updated_at")) or time_of(run.get("created_at")),
     )
 
 

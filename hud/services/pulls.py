@@ -68,15 +68,22 @@ def _join(row: PullRequest, fact: PullFact, changes: PullChanges) -> None:
 def _order(updated_at: datetime | None, head_sha: str, labels: tuple[str, ...] | None) -> tuple[float, str, int]:
     """Later words win. GitHub's times are whole seconds: of two in one second the one with more labels was the later
     one, since several labels are put on at once more often than one is put on and another taken off."""
-    return updated_at.timestamp() if updated_at else 0.0, head_sha, len(labels or ())
+    return _seconds(updated_at), head_sha, len(labels or ())
 
 
 def _fill(row: PullRequest, fact: PullFact) -> bool:
-    """Put a run's word in while nobody has told more. Returns whether that was news."""
+    """Put a run's word in while nobody has told more: that of the run which spoke last. Returns whether that was
+    news."""
     if row.updated_at is not None:
         return False
-    told = {"head_sha": max(row.head_sha, fact.head_sha), "base_ref": fact.base_ref, "base_sha": fact.base_sha}
-    fills = {name: value for name, value in told.items() if value and value > (getattr(row, name) or "")}
-    for name, value in fills.items():
-        setattr(row, name, value)
-    return bool(fills)
+    told = (_seconds(fact.told_at), fact.head_sha, fact.base_ref, fact.base_sha)
+    known = (_seconds(row.head_told_at), row.head_sha, row.base_ref, row.base_sha)
+    if not fact.head_sha or told <= known:
+        return False
+    row.head_told_at, row.head_sha = fact.told_at, fact.head_sha
+    row.base_ref, row.base_sha = fact.base_ref, fact.base_sha
+    return True
+
+
+def _seconds(at: datetime | None) -> float:
+    return at.timestamp() if at else 0.0

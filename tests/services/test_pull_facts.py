@@ -35,8 +35,10 @@ def labelled(*labels: str, action: str = "labeled", minute: int = 30, **fields: 
     return "pull_request", payload
 
 
-def run_of_pull(head: str = "f1", now: str = "", number: int = 12, event: str = "pull_request") -> tuple[str, Any]:
-    run = payloads.workflow_run(2, head, event=event, conclusion="failure", minute=21)
+def run_of_pull(
+    head: str = "f1", now: str = "", number: int = 12, event: str = "pull_request", minute: int = 21
+) -> tuple[str, Any]:
+    run = payloads.workflow_run(2, head, event=event, conclusion="failure", minute=minute)
     named = {
         "number": number,
         "head": {"ref": "join", "sha": sha(now or head)},
@@ -106,6 +108,16 @@ def test_a_workflow_run_tells_of_its_pull_request() -> None:
 def test_it_tells_of_an_older_head_as_well_as_of_todays() -> None:
     told(*run_of_pull("f1", now="f2"))
     assert set(row().head_shas) == {sha("f1"), sha("f2")}
+
+
+@pytest.mark.parametrize("order", permutations(range(3)))
+def test_of_several_runs_the_one_that_spoke_last_tells_the_head(order: tuple[int, ...]) -> None:
+    """Not the head that is greatest as a text: a green old one would open the gate for a red new one."""
+    words = [run_of_pull("f1", minute=21), run_of_pull("0a", minute=25), run_of_pull("b2", minute=23)]
+    for index in order:
+        told(*words[index])
+    assert row().head_sha == sha("0a")
+    assert row().head_shas == sorted(sha(head) for head in ("f1", "0a", "b2"))
 
 
 def test_it_never_replaces_what_an_event_said() -> None:
