@@ -11,7 +11,7 @@ from django.db.models import F
 from hud.core.cell import State
 from hud.core.cellcode import LOOKS
 from hud.core.streak import StreakCell, find_streaks
-from hud.models import Branch, BranchCommit, Cell, Commit, Failure, Job, Repository, Run, Streak, Workflow
+from hud.models import Branch, BranchCommit, Cell, Commit, Failure, Job, Repository, Run, Streak, Workflow, WorkflowRun
 from tests.picture import PICTURE
 
 NOON = datetime(2026, 11, 30, 12, 0, tzinfo=UTC)
@@ -163,6 +163,16 @@ def make_run(commit: Commit, job: Job, *, conclusion: str = "success", status: s
         "html_url": f"https://github.com/{job.repository.full_name}/actions/runs/{9000 + number}/job/{number}",
     }
     return Run.objects.create(commit=commit, job=job, **{**values, **fields})
+
+
+def make_workflow_run(
+    commit: Commit, workflow: Workflow, *, status: str = "in_progress", **fields: object
+) -> WorkflowRun:
+    """Make an attempt of a workflow on a commit; one that goes on if nothing else is said."""
+    values: dict[str, object] = {"external_id": 9000, "status": status, "created_at": NOON, "event": "pull_request"}
+    return WorkflowRun.objects.create(
+        repository=commit.repository, commit=commit, workflow=workflow, **{**values, **fields}
+    )
 
 
 def make_failure(run: Run, line: str, *, rank: int = 0, **fields: object) -> Failure:

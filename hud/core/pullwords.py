@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from classifier.verdict import Since
 
@@ -64,15 +64,16 @@ def since_words(found: Collection[Since | None], trunks: Iterable[Mapping[str, i
     return f"(the oldest {Since(oldest, is_first).words(oldest[:7])})"
 
 
-def sentence(counts: Mapping[str, int], passed: int, since: str = "") -> str:
+def sentence(counts: Mapping[str, int], passed: int, since: str = "", workflows: int = 0) -> str:
     """Return "2 failures are yours, 1 was broken on trunk since 41f3c2a, 3 need a rerun."
 
-    `counts`: group -> jobs; `passed`: jobs that passed; `since`: `since_words` of those that trunk broke.
+    `counts`: group -> jobs; `passed`: jobs that passed; `since`: `since_words` of those that trunk broke; `workflows`:
+    those that have not ended.
     """
     told = [(group, counts[group]) for group in _PHRASES if counts.get(group)]
-    waiting = counts.get("pending", 0)
+    still = _still(counts.get("pending", 0), workflows)
     if not told:
-        return _quiet(waiting, passed)
+        return _quiet(still, passed)
     parts: list[str] = []
     for group, number in told:
         phrase = _PHRASES[group][number > 1].format(since=f" {since}" if since else "")
@@ -80,14 +81,17 @@ def sentence(counts: Mapping[str, int], passed: int, since: str = "") -> str:
             "s" if not parts and number > 1 else ""
         )
         parts.append(f"{number}{noun} {phrase}")
-    return f"{', '.join([*parts, *([_still(waiting)] if waiting else [])])}."
+    return f"{', '.join([*parts, *still])}."
 
 
-def _quiet(waiting: int, passed: int) -> str:
-    if waiting:
-        return f"Nothing failed so far; {_still(waiting)}."
+def _quiet(still: Sequence[str], passed: int) -> str:
+    if still:
+        return f"Nothing failed so far; {', '.join(still)}."
     return f"Nothing failed: {passed} {'job' if passed == 1 else 'jobs'} passed." if passed else "No job has run yet."
 
 
-def _still(number: int) -> str:
-    return f"{number} {'job is' if number == 1 else 'jobs are'} not done yet"
+def _still(jobs: int, workflows: int) -> list[str]:
+    found = [f"{jobs} {'job is' if jobs == 1 else 'jobs are'} not done yet"] if jobs else []
+    if workflows:
+        found.append(f"{workflows} {'workflow has' if workflows == 1 else 'workflows have'} not ended yet")
+    return found

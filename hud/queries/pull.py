@@ -35,6 +35,7 @@ from hud.models import (
 )
 from hud.queries.grid import NEWEST_ROWS, GridJob, repository_jobs
 from hud.queries.jobrules import job_lists
+from hud.queries.openruns import may_block, open_runs
 from hud.queries.verdictsettings import verdict_settings
 
 _RUNNING = (State.PENDING, State.QUEUED)
@@ -82,7 +83,8 @@ class PullJob:
 class PullState:
     """One commit of a pull request, judged. `gate` leaves pending jobs aside: see `may_merge`.
 
-    `since`: since when trunk has what it broke, in words; "" where that is not known.
+    `since`: since when trunk has what it broke, in words; "" where that is not known. `missing`: jobs that must pass
+    and have not run; `open_workflows`: names of workflows that go on and may still bring a job that counts.
     """
 
     sha: str
@@ -91,6 +93,7 @@ class PullState:
     since: str
     has_list: bool
     missing: tuple[str, ...]
+    open_workflows: tuple[str, ...] = ()
 
     def group(self, name: str) -> tuple[PullJob, ...]:
         return tuple(job for job in self.jobs if job.group == name)
@@ -110,7 +113,11 @@ class PullState:
 
     @property
     def pending(self) -> tuple[str, ...]:
-        """Jobs that the gate waits for: running, queued, or asked for and not there."""
+        """What the gate waits for: jobs that run, are queued, or asked for and not there, and workflows that go on."""
+        return (*self.pending_jobs, *self.open_workflows)
+
+    @property
+    def pending_jobs(self) -> tuple[str, ...]:
         return (*(job.name for job in self.group("pending") if job.counts), *self.missing)
 
     @property
@@ -124,15 +131,25 @@ class PullState:
     @property
     def sentence(self) -> str:
         counts = {name: len(found) for name, found in self.groups}
-        return sentence(counts, len(self.passed), self.since)
+        return sentence(counts, len(self.passed), self.since, len(self.open_workflows))
 
     @property
     def reason(self) -> str:
         """Why it may merge or not, in a sentence."""
         if not self.has_signal and not self.pending and self.gate.may_merge:
             return "No job has given a signal on this commit yet."
-        waits = f" It waits for {len(self.pending)} {'job' if len(self.pending) == 1 else 'jobs'}."
-        return f"{self.gate.reason}{waits if self.pending else ''}"
+        return f"{self.gate.reason}{self._waits if self.pending else ''}"
+
+    @property
+    def _waits(self) -> str:
+        """Numbers and no names: the sentence goes into a comment at GitHub, where strangers' words need care."""
+        jobs, workflows = len(self.pending_jobs), len(self.open_workflows)
+        parts = [f"{jobs} {'job' if jobs == 1 else 'jobs'}"] if jobs else []
+        if workflows:
+            parts.append(
+                "1 workflow that has not ended" if workflows == 1 else f"{workflows} workflows that have not ended"
+            )
+        return f" It waits for {' and '.join(parts)}."
 
 
 @dataclass(frozen=True, slots=True)
@@ -263,10 +280,13 @@ def state_of_commit(repository: Repository, commit: Commit, worn: Collection[str
     there = {job.column for job in found}
     absent = _still_run(repository, names, asked - may_skip - there)
     missing = [names[column].display for column in sorted(absent)]
+    going = open_runs(commit)
+    holding = may_block({run.workflow_id for run in going}, names, asked)
+    open_workflows = dict.fromkeys(run.name for run in going if run.workflow_id in holding)
     gate = gate_of(_for_gate(found), verdict_settings().max_excused)
     broken = [job.answer.since for job in found if job.group == "broken_trunk" and job.answer]
     since = since_words(broken, places_of(repository, broken))
-    return PullState(commit.sha, tuple(found), gate, since, lists.has_blocking, tuple(missing))
+    return PullState(commit.sha, tuple(found), gate, since, lists.has_blocking, tuple(missing), tuple(open_workflows))
 
 
 def _asked(

@@ -27,6 +27,7 @@ class Batch:
     answered: set[tuple[int, int]] = field(default_factory=set)  # (commit id, job id): read by the classifier
     names_before: dict[int, str] = field(default_factory=dict)  # job id -> full name, of workflows that were renamed
     mass_members: set[int] = field(default_factory=set)  # run ids: died of infrastructure together with a changed cell
+    advanced_workflows: set[int] = field(default_factory=set)  # commit ids: a workflow run of theirs began or ended
     _lists: JobLists | None = None
     _mass: MassLook | None = None
 

@@ -21,6 +21,7 @@ from hud.core.cell import State
 from hud.core.facts import Facts, HeadFact
 from hud.core.trunk import head_of
 from hud.models import Branch, BranchCommit, Cell, Commit, PullRequest, Repository, Run, WorkflowRun
+from hud.queries.openruns import RUN_LIFE
 from hud.services.evaluation_requests import want_evaluation_of
 from hud.services.inbox import take
 from hud.services.ingest import Applied, apply_facts
@@ -37,8 +38,6 @@ MOST_COMMITS = 5000
 MOST_RUN_PAGES = 10
 JOBS_A_BATCH = 1000
 MOST_OLD_ATTEMPTS = 10
-RUN_LIFE = timedelta(days=35)
-"""GitHub ends every workflow run after this time."""
 MOST_OPEN_RUNS = 50
 NEWEST_ROWS = 100
 MOST_PULL_PAGES = 3

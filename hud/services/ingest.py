@@ -26,7 +26,7 @@ from hud.services.repositories import rename_repository
 from hud.services.runs import mark_logs_wanted, write_job_runs, write_origins
 from hud.services.starts import write_starts
 from hud.services.streaks import refresh_streaks
-from hud.services.verdicts import ask, ask_about, ask_of_mass
+from hud.services.verdicts import ask, ask_about, ask_of_mass, want_reports_on
 from hud.services.workflows import drop_empty_jobs, settle_workflows, write_workflow_runs
 
 
@@ -64,6 +64,7 @@ def apply_facts(*, repository: Repository, facts: Facts, logs_follow: bool = Fal
     settle(batch)
     ask_about(repository, {c.sha for c in facts.commits} | pulls.changed)
     ask_about(repository, pulls.relabelled - pulls.changed, own_only=True)
+    want_reports_on(repository, batch.advanced_workflows)
     return Applied(
         logs_wanted=[] if logs_follow else logs,
         classify_again=sorted(batch.classify_again - set(logs)),

@@ -341,5 +341,12 @@ def want_report(repository: Repository, number: int) -> None:
         PostedReport.objects.update_or_create(repository=repository, pull_number=number, defaults={"wanted": True})
 
 
+def want_reports_on(repository: Repository, commit_ids: Collection[int]) -> None:
+    """Note the same of the pull requests of these commits: a workflow began or ended there, of which no cell tells."""
+    if commit_ids and _writes_reports(repository):
+        for number in pull_numbers_of(repository, list(Commit.objects.filter(pk__in=commit_ids))):
+            want_report(repository, number)
+
+
 def _writes_reports(repository: Repository) -> bool:
     return Reporting.objects.filter(Q(comment=True) | Q(check_run=True), repository=repository).exists()

@@ -32,12 +32,14 @@ def write_workflow_runs(batch: Batch, facts: Sequence[WorkflowRunFact]) -> list[
             row = WorkflowRun(repository=batch.repository, external_id=fact.run_id, attempt=fact.attempt)
             row.status = ""
             known[(fact.run_id, fact.attempt)] = row
-        before = (row.workflow_id, row.event)
+        before, told = (row.workflow_id, row.event), (row.status, row.conclusion)
         row.commit = commits[fact.head_sha]
         row.workflow = workflows[_identity(fact)]
         _join_workflow_run(row, fact)
         if before != (row.workflow_id, row.event):  # what runs on a schedule only does not block
             told_anew.add(row.commit_id)
+        if told != (row.status, row.conclusion):
+            batch.advanced_workflows.add(row.commit_id)
     batch.touch_branches_of(told_anew)
     touched = [known[(f.run_id, f.attempt)] for f in facts]
     rows = list({(r.external_id, r.attempt): r for r in touched}.values())

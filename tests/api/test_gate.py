@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from hud.models import AuditEntry, ForceMerge, Label
+from hud.models import AuditEntry, ForceMerge, Label, WorkflowRun
 from hud.queries.pull import MOST_HEADS
-from tests.factories import Trunk
+from tests.factories import Trunk, make_workflow_run
 from tests.services.verdict_world import breaks, fails, green_trunk, judge_all, open_pull, passes, push_over
 from tests.views.people import signed_in
 
@@ -68,6 +68,17 @@ def test_it_says_since_when_trunk_has_what_is_excused(client: Client, trunk: Tru
     assert [job["since"] for job in answer["blocking"]] == [None]
     path = f"/api/v1/repositories/brindle/kestrel/commits/{commit.sha}/jobs/{trunk.jobs[0].pk}/verdict"
     assert [one["since"] for one in asked(client, path)["engine"]] == [since]
+
+
+def test_a_workflow_that_goes_on_is_pending_by_its_name(client: Client, trunk: Trunk) -> None:
+    commit = open_pull(trunk)
+    passes(commit, trunk)
+    run = make_workflow_run(commit, trunk.jobs[0].workflow)
+    answer = asked(client, GATE)
+    assert (answer["may_merge"], answer["pending"]) == (False, ["CI"])
+    assert "1 workflow that has not ended" in answer["reason"]
+    WorkflowRun.objects.filter(pk=run.pk).update(status="completed", conclusion="success")
+    assert asked(client, GATE)["may_merge"] is True
 
 
 def test_a_green_pull_request_may_merge(client: Client, trunk: Trunk) -> None:

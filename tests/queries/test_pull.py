@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
@@ -12,12 +13,12 @@ from django.test.utils import CaptureQueriesContext, override_settings
 from classifier.verdict import Since
 from hud.core.jobrules import BLOCKING, UNSTABLE
 from hud.core.pullwords import sentence, since_words
-from hud.models import Commit, JobRule, Label, PullRequest, Verdict
+from hud.models import Commit, JobRule, Label, PullRequest, Verdict, Workflow
 from hud.queries.grid import NEWEST_ROWS
 from hud.queries.pull import MOST_HEADS, PullState, pull_page
 from hud.queries.pulls import listed_pulls
 from hud.services.labels import set_label
-from tests.factories import NOON, Trunk, make_commit, make_run, make_trunk, sha_of
+from tests.factories import NOON, Trunk, make_commit, make_jobs, make_run, make_trunk, make_workflow_run, sha_of
 from tests.services.verdict_world import breaks, fails, green_trunk, judge_all, open_pull, passes, push_over, refresh
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("now")]
@@ -59,6 +60,18 @@ def block(trunk: Trunk, *lines: tuple[str, str]) -> None:
 )
 def test_it_is_told_in_one_sentence(counts: dict[str, int], passed: int, told: str) -> None:
     assert sentence(counts, passed, "since 41f3c2a") == told
+
+
+@pytest.mark.parametrize(
+    ("counts", "workflows", "told"),
+    [
+        ({}, 1, "Nothing failed so far; 1 workflow has not ended yet."),
+        ({"pending": 2}, 2, "Nothing failed so far; 2 jobs are not done yet, 2 workflows have not ended yet."),
+        ({"flaky": 1}, 1, "1 failure is flaky, 1 workflow has not ended yet."),
+    ],
+)
+def test_the_sentence_tells_of_workflows_that_go_on(counts: dict[str, int], workflows: int, told: str) -> None:
+    assert sentence(counts, 3, workflows=workflows) == told
 
 
 FIRST, LATEST = Since("a" * 40, is_first=True), Since("a" * 40, is_first=False)
@@ -230,6 +243,79 @@ def test_a_job_that_runs_keeps_the_gate_closed(trunk: Trunk) -> None:
     assert "waits for 1 job" in state.reason
 
 
+def test_a_workflow_that_goes_on_keeps_the_gate_closed(trunk: Trunk) -> None:
+    """Jobs behind `needs:` are made when those before them have ended: none of them is pending until then."""
+    commit = open_pull(trunk)
+    passes(commit, trunk, job=1)
+    make_workflow_run(commit, trunk.jobs[0].workflow)
+    state = state_of(trunk)
+    assert (state.pending, state.may_merge) == (("CI",), False)
+    assert state.reason == "Nothing stands in the way. It waits for 1 workflow that has not ended."
+    assert state.sentence == "Nothing failed so far; 1 workflow has not ended yet."
+
+
+@pytest.mark.parametrize(
+    ("fields", "pending"),
+    [
+        ({"status": "queued"}, ("CI",)),
+        ({"status": "waiting"}, ("CI",)),
+        ({"status": "completed", "conclusion": "action_required"}, ("CI",)),
+        ({"status": "completed", "conclusion": "success"}, ()),
+        ({"status": "completed", "conclusion": "failure"}, ()),
+        ({"created_at": NOON - timedelta(days=34)}, ("CI",)),
+        ({"created_at": NOON - timedelta(days=36)}, ()),
+        ({"created_at": NOON - timedelta(days=36), "updated_at": NOON}, ("CI",)),
+        ({"created_at": None}, ("CI",)),
+    ],
+    ids=str,
+)
+def test_a_workflow_run_is_open_until_it_has_ended_or_cannot_live_any_more(
+    trunk: Trunk, fields: dict[str, Any], pending: tuple[str, ...]
+) -> None:
+    commit = open_pull(trunk)
+    passes(commit, trunk, job=1)
+    make_workflow_run(commit, trunk.jobs[0].workflow, **fields)
+    assert state_of(trunk).pending == pending
+
+
+def test_of_a_workflow_run_the_newest_attempt_says_whether_it_is_open(trunk: Trunk) -> None:
+    commit, workflow = open_pull(trunk), trunk.jobs[0].workflow
+    passes(commit, trunk, job=1)
+    make_workflow_run(commit, workflow)
+    make_workflow_run(commit, workflow, attempt=2, status="completed", conclusion="success")
+    assert state_of(trunk).may_merge
+    make_workflow_run(commit, workflow, attempt=3)
+    assert state_of(trunk).pending == ("CI",)
+
+
+def test_a_workflow_none_of_whose_jobs_blocks_holds_nothing(trunk: Trunk) -> None:
+    commit, ci = open_pull(trunk), trunk.jobs[0].workflow
+    extra = make_jobs(trunk.repository, ["Docs / pages"])[0].workflow
+    passes(commit, trunk, job=1)
+    block(trunk, ("^Docs", "ignore"), (".", "may skip"))
+    make_workflow_run(commit, extra)
+    assert state_of(trunk).may_merge
+    make_workflow_run(commit, ci, external_id=9001)
+    assert state_of(trunk).pending == ("CI",)
+
+
+def test_a_workflow_of_which_no_job_is_known_may_have_one_that_blocks(trunk: Trunk) -> None:
+    commit = open_pull(trunk)
+    passes(commit, trunk, job=1)
+    block(trunk, ("unit|build", "may skip"))
+    make_workflow_run(commit, Workflow.objects.create(repository=trunk.repository, name="", path="x/new.yml"))
+    assert state_of(trunk).pending == ("x/new.yml",)
+
+
+def test_a_workflow_of_unstable_jobs_alone_holds_nothing(trunk: Trunk) -> None:
+    commit = open_pull(trunk)
+    (wobbly,) = make_jobs(trunk.repository, ["Nightly / wobbly"])
+    JobRule.objects.create(repository=trunk.repository, topic=UNSTABLE, order=0, pattern="wobbly", value="unstable")
+    passes(commit, trunk, job=1)
+    make_workflow_run(commit, wobbly.workflow)
+    assert state_of(trunk).may_merge
+
+
 def test_without_any_signal_the_gate_is_closed(trunk: Trunk) -> None:
     commit = open_pull(trunk)
     passes(commit, trunk, conclusion="skipped")
@@ -262,8 +348,6 @@ def test_more_than_ten_excused_block_and_say_so(trunk: Trunk) -> None:
     commit = open_pull(trunk)
     passes(commit, trunk)
     names = [f"more ({n})" for n in range(11)]
-    from tests.factories import make_jobs
-
     for job in make_jobs(trunk.repository, [f"CI / {name}" for name in names]):
         trunk.jobs.append(job)
         fails(commit, trunk, job=len(trunk.jobs) - 1)

@@ -13,12 +13,15 @@ from django.contrib.auth.models import User
 from pytest_django import Settings
 
 from hud.clients.github import GitHubClient, MemoryAnswers, MemoryLimits, Options, Retries
+from hud.core.github import facts_of
 from hud.core.pullreport import CHECK_MARKER, MARKER, code
 from hud.models import AuditEntry, PostedReport, PullRequest
 from hud.queries.pull import MOST_HEADS
 from hud.services.comment import due_reports, set_reporting, write_report
+from hud.services.ingest import apply_facts
 from tests.factories import NOON, Trunk
 from tests.fakes.github import FakeGitHub, FakeRepository, Scripted
+from tests.services import payloads
 from tests.services.verdict_world import breaks, fails, green_trunk, judge_all, open_pull, passes, push_over
 
 pytestmark = pytest.mark.django_db
@@ -123,6 +126,28 @@ def test_the_check_run_holds_the_gates_answer_and_moves_with_the_head(scene: Sce
     text = made["output"]["text"]
     facts = json.loads(text.removeprefix("```json\n").removesuffix("\n```"))
     assert (facts["may_merge"], [job["job"] for job in facts["blocking"]]) == (False, ["build"])
+
+
+def test_the_check_run_waits_for_workflows_and_is_written_again_when_they_end(scene: Scene, settings: Settings) -> None:
+    """No job tells of it: the last one ended before its workflow did."""
+    settings.GITHUB_TOKEN = "ghs_of_an_app"
+    scene.switch(comment=False, check_run=True)
+    commit = open_pull(scene.trunk)
+
+    def told(status: str, conclusion: str | None, minute: int) -> None:
+        run = payloads.workflow_run(2, "f1", event="pull_request", status=status, conclusion=conclusion, minute=minute)
+        event = payloads.event("workflow_run", run | {"head_sha": commit.sha, "created_at": NOON.isoformat()})
+        apply_facts(repository=scene.trunk.repository, facts=facts_of(*event))
+
+    told("in_progress", None, 1)
+    passes(commit, scene.trunk)
+    assert scene.write() == ["POST /check-runs"]
+    made = scene.remote.check_runs[0]
+    assert made["status"] == "in_progress"
+    assert "1 workflow that has not ended" in made["output"]["summary"]
+    told("completed", "success", 2)
+    assert scene.write() == ["PATCH /check-runs/700"]
+    assert (made["status"], made["conclusion"]) == ("completed", "success")
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from django.test import Client
 
 from hud.models import ForceMerge, PullRequest
 from hud.queries.pull import MOST_HEADS
-from tests.factories import Trunk
+from tests.factories import Trunk, make_workflow_run
 from tests.services.verdict_world import breaks, fails, green_trunk, judge_all, open_pull, passes, push_over
 from tests.views.people import signed_in
 
@@ -54,6 +54,18 @@ def test_headline_and_reason_name_the_same_commit_of_trunk(client: Client, trunk
     assert f"1 failure was broken on trunk since {first[:7]}." in page
     assert f"trunk has had it since {first[:10]}." in page
     assert f"1 failure was broken on trunk since {first[:7]}." in text_of(client, "/brindle/kestrel/-/pulls")
+
+
+def test_workflows_that_have_not_ended_are_listed(client: Client, trunk: Trunk) -> None:
+    commit, workflow = open_pull(trunk), trunk.jobs[0].workflow
+    workflow.name = "<b>CI</b>"
+    workflow.save()
+    passes(commit, trunk)
+    make_workflow_run(commit, workflow)
+    page = text_of(client)
+    assert "Nothing failed so far; 1 workflow has not ended yet." in page
+    assert "Must not merge" in page
+    assert "<li><bdi>&lt;b&gt;CI&lt;/b&gt;</bdi></li>" in page
 
 
 def test_of_very_many_heads_the_current_one_is_shown(client: Client, trunk: Trunk) -> None:

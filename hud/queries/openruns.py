@@ -1,0 +1,56 @@
+"""Workflow runs that have not ended. Jobs of one that is open may be to come: `needs:` makes them later."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+from django.db.models import Exists, OuterRef, Q, QuerySet
+from django.utils import timezone
+
+from hud.core.names import ColumnName
+from hud.models import Commit, WorkflowRun
+
+if TYPE_CHECKING:
+    from hud.queries.grid import GridJob
+
+RUN_LIFE = timedelta(days=35)
+"""GitHub ends every workflow run after this time."""
+_NO_END = ("", "action_required")
+"""Conclusions of completed workflow runs that are none yet; one waits for a person's approval."""
+
+
+@dataclass(frozen=True, slots=True)
+class OpenRun:
+    """A workflow run whose newest attempt has not ended. `name` is its workflow's."""
+
+    workflow_id: int
+    name: str
+
+
+def open_runs(commit: Commit) -> list[OpenRun]:
+    """Return the workflow runs of the commit that have not ended, oldest first. One statement."""
+    rows = open_attempts().filter(commit=commit).order_by("external_id")
+    told = rows.values_list("workflow_id", "workflow__name", "workflow__path")
+    return [OpenRun(pk, ColumnName(0, name, "", path).group_name or "a workflow") for pk, name, path in told]
+
+
+def open_attempts() -> QuerySet[WorkflowRun]:
+    """Newest attempts of workflow runs that have not ended, as far as anybody told. What is older than GitHub lets a
+    run live has ended, and its word was lost."""
+    since = timezone.now() - RUN_LIFE
+    alive = Q(created_at__gte=since) | Q(updated_at__gte=since) | Q(created_at=None, updated_at=None)
+    newer = WorkflowRun.objects.filter(
+        repository=OuterRef("repository"), external_id=OuterRef("external_id"), attempt__gt=OuterRef("attempt")
+    )
+    return WorkflowRun.objects.filter(~Exists(newer), ~Q(status="completed") | Q(conclusion__in=_NO_END), alive)
+
+
+def may_block(workflow_ids: Iterable[int], jobs: Mapping[int, GridJob], blocking: Collection[int]) -> set[int]:
+    """Return those of the workflows that have or may have one of the `blocking` columns: also those of which no job is
+    known yet."""
+    known = {job.workflow_id for job in jobs.values() if not job.name.is_start}
+    holding = {jobs[column].workflow_id for column in blocking if column in jobs}
+    return {pk for pk in workflow_ids if pk in holding or pk not in known}
