@@ -28,7 +28,7 @@ from hud.core.jobrules import blocking_columns as listed_columns
 from hud.core.lasting import still_runs, telling_rows
 from hud.core.names import ColumnName, display_names
 from hud.core.viable import RECENT_ROWS, default_blocking
-from hud.models import Branch, BranchCommit, ForceMerge, GroupRule, Job, Repository, Streak, WorkflowRun
+from hud.models import Branch, BranchCommit, ForceMerge, GroupRule, Job, PullRequest, Repository, Streak, WorkflowRun
 from hud.queries.jobrules import job_lists
 from hud.queries.remembered import remembered
 
@@ -41,7 +41,8 @@ _CALM_CHARS = GREEN_CHARS | {ABSENT}
 
 @dataclass(frozen=True, slots=True)
 class GridRow:
-    """A commit on the branch. `cells` is its string of characters, by column number; `forced`: merged by force."""
+    """A commit on the branch. `cells` is its string of characters, by column number; `forced`: merged by force, at the
+    last head of its pull request."""
 
     position: int
     sha: str
@@ -187,8 +188,10 @@ def newest_rows(branch: Branch) -> list[GridRow]:
 
 def _read(rows: QuerySet[BranchCommit]) -> list[GridRow]:
     fields = ("sha", "title", "author_name", "author", "committed_at", "authored_at", "pull_number", "cells")
+    of_pull = {"repository_id": OuterRef("repository_id"), "number": OuterRef("pull_number")}
+    moved_on = PullRequest.objects.filter(**of_pull).exclude(head_sha__in=["", OuterRef("head_sha")])
     forced = ForceMerge.objects.filter(
-        repository_id=OuterRef("commit__repository_id"), pull_number=OuterRef("commit__pull_number")
+        ~Exists(moved_on), repository_id=OuterRef("commit__repository_id"), pull_number=OuterRef("commit__pull_number")
     )
     told = rows.annotate(forced=Exists(forced)).values_list("position", *(f"commit__{f}" for f in fields), "forced")
     return [

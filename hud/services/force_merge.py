@@ -22,13 +22,16 @@ class CannotForce(Exception):
 
 @transaction.atomic
 def force_merge(*, who: Person, repository: Repository, page: PullPage, reason: str) -> ForceMerge:
-    """Record it, with what stood against the merge. Raises CannotForce; a second time for one head as well."""
+    """Record it, with what stood against the merge. Raises CannotForce; a second time for one head as well.
+
+    After the merge it can be recorded whatever the gate says by then: a rerun may have opened it.
+    """
     reason = storable(reason.strip(), LONGEST_REASON)
     if not reason:
         raise CannotForce("Say why: a forced merge without a reason helps nobody who looks for what broke.")
     if page.shown is None or page.state is None:
         raise CannotForce("HUD knows no commit of this pull request, so there is nothing to force.")
-    if page.state.may_merge:
+    if page.state.may_merge and not (page.row and page.row.merged):
         raise CannotForce("The gate is open: it may be merged without force.")
     Repository.objects.select_for_update().get(pk=repository.pk)
     if ForceMerge.objects.filter(repository=repository, pull_number=page.number, head_sha=page.shown.sha).exists():
