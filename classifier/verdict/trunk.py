@@ -189,7 +189,10 @@ def _of_causes(walk: _Walk, cell: TrunkCell) -> TrunkVerdict:
     """Was all that fails here there before? `walk` stands before the cell."""
     if walk.last is None:
         what = what_failed(cell.causes[0])
-        return TrunkVerdict("regression", f"The first red of its streak, it was not on trunk before: {what}.", 0.85)
+        if walk.after_green:
+            return TrunkVerdict("regression", f"The first red of its streak, it was not on trunk before: {what}.", 0.85)
+        reason = f"The first red that is known of this job, which is not known to have passed before: {what}."
+        return TrunkVerdict("regression", reason, 0.5)
     known = [walk.before(cause) for cause in cell.causes]
     old = [one for one in known if one is not None]
     if len(old) < len(known):

@@ -185,6 +185,15 @@ def test_infrastructure_under_a_real_failure_is_noise() -> None:
 # ── Since when? ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
+def test_the_first_red_is_less_sure_where_nothing_is_known_of_what_was_before() -> None:
+    after_a_pass = trunk_verdicts([red()], after_green=True)[0]
+    alone = trunk_verdicts([red()])[0]
+    assert (after_a_pass.label, after_a_pass.confidence) == ("regression", 0.85)
+    assert "was not on trunk before" in after_a_pass.reason
+    assert (alone.label, alone.confidence) == ("regression", 0.5)
+    assert "not known to have passed before" in alone.reason
+
+
 def since(*cells: TrunkCell, after_green: bool = True) -> list[tuple[str, bool] | None]:
     told = trunk_verdicts(cells, after_green=after_green)
     return [(one.since.commit, one.since.is_first) if one.since else None for one in told]
