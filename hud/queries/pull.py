@@ -38,6 +38,10 @@ from hud.queries.jobrules import job_lists
 from hud.queries.openruns import may_block, open_runs
 from hud.queries.verdictsettings import verdict_settings
 
+NOT_LISTED = (
+    "No job of this commit is in the repository's list of blocking jobs. Bring the list up to date, or run a job that"
+    " is on it."
+)
 _RUNNING = (State.PENDING, State.QUEUED)
 MOST_HEADS = 100
 """Commits of a pull request whose runs are counted: the newest. Of older ones it is told whether anything ran."""
@@ -85,6 +89,7 @@ class PullState:
 
     `since`: since when trunk has what it broke, in words; "" where that is not known. `missing`: jobs that must pass
     and have not run; `open_workflows`: names of workflows that go on and may still bring a job that counts.
+    `is_listed`: some job of the commit is in the repository's list of blocking jobs, or there is no list.
     """
 
     sha: str
@@ -94,6 +99,7 @@ class PullState:
     has_list: bool
     missing: tuple[str, ...]
     open_workflows: tuple[str, ...] = ()
+    is_listed: bool = True
 
     def group(self, name: str) -> tuple[PullJob, ...]:
         return tuple(job for job in self.jobs if job.group == name)
@@ -126,7 +132,7 @@ class PullState:
 
     @property
     def may_merge(self) -> bool:
-        return self.gate.may_merge and not self.pending and self.has_signal
+        return self.gate.may_merge and not self.pending and self.is_listed and self.has_signal
 
     @property
     def sentence(self) -> str:
@@ -136,6 +142,8 @@ class PullState:
     @property
     def reason(self) -> str:
         """Why it may merge or not, in a sentence."""
+        if not self.is_listed and not self.pending:
+            return NOT_LISTED
         if not self.has_signal and not self.pending and self.gate.may_merge:
             return "No job has given a signal on this commit yet."
         return f"{self.gate.reason}{self._waits if self.pending else ''}"
@@ -272,7 +280,8 @@ def state_of_commit(repository: Repository, commit: Commit, worn: Collection[str
             "run_id", "line", "tests"
         )
     }
-    asked, may_skip = _asked(lists, names, words, worn)
+    listed, may_skip = _listed(lists, names)
+    asked = _asked(lists, names, listed, words, worn)
     found = [
         _job(cell, names, rows.get(cell.run_id or 0), words.get(cell.job_id), causes, asked, may_skip) for cell in cells
     ]
@@ -286,23 +295,43 @@ def state_of_commit(repository: Repository, commit: Commit, worn: Collection[str
     gate = gate_of(_for_gate(found), verdict_settings().max_excused)
     broken = [job.answer.since for job in found if job.group == "broken_trunk" and job.answer]
     since = since_words(broken, places_of(repository, broken))
-    return PullState(commit.sha, tuple(found), gate, since, lists.has_blocking, tuple(missing), tuple(open_workflows))
+    return PullState(
+        sha=commit.sha,
+        jobs=tuple(found),
+        gate=gate,
+        since=since,
+        has_list=lists.has_blocking,
+        missing=tuple(missing),
+        open_workflows=tuple(open_workflows),
+        is_listed=not lists.has_blocking or not there.isdisjoint(listed),
+    )
+
+
+def _listed(lists: JobLists, names: Mapping[int, GridJob]) -> tuple[set[int], frozenset[int]]:
+    """Return the columns that the repository's list has, and those of them that may also be skipped or absent: all,
+    while nobody has said which must pass."""
+    if not lists.has_blocking:
+        return set(names), frozenset(names)
+    columns, may_skip = blocking_columns(lists.blocking, {column: job.name.full for column, job in names.items()})
+    return set(columns), may_skip
 
 
 def _asked(
-    lists: JobLists, names: Mapping[int, GridJob], labelled: Collection[int], worn: Collection[str]
-) -> tuple[set[int], frozenset[int]]:
-    """Return the columns that count, and those of them that may also be skipped or absent: all, while nobody has said
-    which must pass.
+    lists: JobLists,
+    names: Mapping[int, GridJob],
+    listed: Collection[int],
+    labelled: Collection[int],
+    worn: Collection[str],
+) -> set[int]:
+    """Return those of the `listed` columns that count.
 
     Nobody waits for jobs that are declared unstable or switched off by one of the labels `worn`, but a person's word on
     one counts. `labelled`: ids of jobs that have one.
     """
     full = {column: job.name.full for column, job in names.items()}
-    columns, may_skip = blocking_columns(lists.blocking, full) if lists.has_blocking else (full, frozenset(full))
     off = set(lists.suppressed_among(full.values(), worn))
-    waited_for = {column for column in lists.stable_among(columns, full) if full[column] not in off}
-    return waited_for | {column for column in columns if names[column].job_id in labelled}, may_skip
+    waited_for = {column for column in lists.stable_among(listed, full) if full[column] not in off}
+    return waited_for | {column for column in listed if names[column].job_id in labelled}
 
 
 def _still_run(repository: Repository, names: Mapping[int, GridJob], columns: Collection[int]) -> set[int]:

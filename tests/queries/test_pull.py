@@ -397,6 +397,26 @@ def test_only_jobs_on_the_list_block_where_there_is_one(trunk: Trunk) -> None:
     assert not next(job for job in state.jobs if job.name == "unit (1)").counts
 
 
+@pytest.mark.parametrize("value", ["must pass", "may skip", "ignore"])
+def test_a_list_that_finds_no_job_of_the_commit_closes_the_gate(trunk: Trunk, value: str) -> None:
+    commit = open_pull(trunk)
+    fails(commit, trunk)
+    passes(commit, trunk, job=1)
+    block(trunk, ("^Renamed / " if value != "ignore" else ".", value))
+    state = state_of(trunk)
+    assert (state.may_merge, state.pending, state.gate.blocking) == (False, (), ())
+    assert state.reason.startswith("No job of this commit is in the repository's list of blocking jobs.")
+    assert "Bring the list up to date" in state.reason
+
+
+def test_a_listed_job_that_is_unstable_is_still_in_the_list(trunk: Trunk) -> None:
+    commit = open_pull(trunk)
+    fails(commit, trunk)
+    block(trunk, ("unit", "may skip"))
+    JobRule.objects.create(repository=trunk.repository, topic=UNSTABLE, order=0, pattern="unit", value="unstable")
+    assert state_of(trunk).is_listed
+
+
 def test_a_job_that_must_pass_and_did_not_run_is_waited_for(trunk: Trunk) -> None:
     commit = open_pull(trunk)
     passes(commit, trunk)

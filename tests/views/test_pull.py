@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from hud.models import ForceMerge, PullRequest
+from hud.core.jobrules import BLOCKING
+from hud.models import ForceMerge, JobRule, PullRequest
 from hud.queries.pull import MOST_HEADS
 from tests.factories import Trunk, make_workflow_run
 from tests.services.verdict_world import breaks, fails, green_trunk, judge_all, open_pull, passes, push_over
@@ -66,6 +67,16 @@ def test_workflows_that_have_not_ended_are_listed(client: Client, trunk: Trunk) 
     assert "Nothing failed so far; 1 workflow has not ended yet." in page
     assert "Must not merge" in page
     assert "<li><bdi>&lt;b&gt;CI&lt;/b&gt;</bdi></li>" in page
+
+
+def test_a_list_that_finds_no_job_is_told_with_the_way_to_it(client: Client, trunk: Trunk) -> None:
+    passes(open_pull(trunk), trunk)
+    assert "/manage/jobs" not in text_of(client).split("Must not merge")[-1]
+    JobRule.objects.create(repository=trunk.repository, topic=BLOCKING, order=0, pattern="^Gone", value="must pass")
+    page = text_of(client)
+    assert "Must not merge" in page
+    assert "No job of this commit is in the repository&#x27;s list of blocking jobs." in page
+    assert '<a href="/manage/jobs/brindle/kestrel">The list</a>' in page
 
 
 def test_of_very_many_heads_the_current_one_is_shown(client: Client, trunk: Trunk) -> None:
