@@ -40,6 +40,28 @@ def share_code(one: Line, other: Line) -> bool:
     )
 
 
+@dataclass(frozen=True, slots=True)
+class Aim:
+    """A pull request as GitHub tells it: all heads that it ever had, and what it is meant to go on top of."""
+
+    heads: frozenset[str]
+    base_sha: str
+    base_ref: str
+
+
+def is_stacked(one: Aim, other: Aim) -> bool:
+    """One stands on the other, they had a head in common, or they are meant for different branches.
+
+    A pull request that is meant for another branch than trunk may be meant for the other one's.
+    """
+    return bool(
+        one.heads & other.heads
+        or one.base_sha in other.heads
+        or other.base_sha in one.heads
+        or (one.base_ref and other.base_ref and one.base_ref != other.base_ref)
+    )
+
+
 def is_same_title(one: str, other: str) -> bool:
     """The same title, numbers and words like "Reland" aside. A revert undoes a change, it does not share its code."""
     core = core_title(one)

@@ -11,6 +11,7 @@ from datetime import datetime
 from operator import itemgetter
 from typing import Any
 
+from django.contrib.postgres.expressions import ArraySubquery
 from django.db import connection
 from django.db.models import Q, QuerySet
 
@@ -158,12 +159,14 @@ def _with_commits(run_ids: Collection[int]) -> dict[int, Run]:
 def pulls_of(
     repository: Repository, shas: Collection[str], numbers: Collection[int]
 ) -> tuple[dict[str, PullRequest], dict[int, PullRequest]]:
-    """Return the pull requests of which these commits were heads, and those with these numbers."""
-    pulls = list(
-        PullRequest.objects.filter(
-            Q(head_shas__overlap=list(shas)) | Q(number__in=numbers), repository=repository
-        ).order_by("number")
-    )
+    """Return the pull requests of which these commits were heads, and those with these numbers: by head and by number.
+
+    By number also those on top of which one of them is meant to go.
+    """
+    named = Q(head_shas__overlap=list(shas)) | Q(number__in=numbers)
+    mine = PullRequest.objects.filter(repository=repository)
+    below = mine.filter(named).exclude(base_sha="").values("base_sha")
+    pulls = list(mine.filter(named | Q(head_shas__overlap=ArraySubquery(below))).order_by("number"))
     wanted = set(shas)
     by_sha = {sha: pull for pull in pulls for sha in pull.head_shas if sha in wanted}
     return by_sha, {pull.number: pull for pull in pulls}
@@ -172,25 +175,28 @@ def pulls_of(
 def lines_to_trunk(repository: Repository, shas: Collection[str]) -> dict[str, dict[str, bool]]:
     """Return for each commit its ancestors down to trunk: sha -> does it stand on a tracked branch?
 
-    The walk ends on each way at the first commit of trunk, which is where the change began.
+    The walk ends on each way at the first commit of trunk, which is where the change began. Where GitHub has not told a
+    commit's parents it goes on by what a push implied: that says what a change is made of, not where it began.
     """
     sql = (
-        "WITH RECURSIVE line (root, sha, depth, landed) AS ("
-        " SELECT wanted, wanted, 0, false FROM unnest(%(shas)s::text[]) AS wanted"
+        "WITH RECURSIVE line (root, sha, depth, landed, guessed) AS ("
+        " SELECT wanted, wanted, 0, false, false FROM unnest(%(shas)s::text[]) AS wanted"
         " UNION SELECT line.root, parent::text, line.depth + 1, EXISTS ("
         "  SELECT 1 FROM hud_commit AS known JOIN hud_branchcommit AS place ON place.commit_id = known.id"
         "  JOIN hud_branch AS branch ON branch.id = place.branch_id AND branch.tracked"
-        "  WHERE known.repository_id = %(repository)s AND known.sha = parent)"
+        "  WHERE known.repository_id = %(repository)s AND known.sha = parent),"
+        "  line.guessed OR child.parents IS NULL"
         " FROM line JOIN hud_commit AS child ON child.repository_id = %(repository)s AND child.sha = line.sha,"
-        " LATERAL unnest(child.parents) AS parent"
+        " LATERAL unnest(coalesce(child.parents, array_remove(ARRAY[child.guessed_parent], ''))) AS parent"
         " WHERE NOT line.landed AND line.depth < %(deepest)s)"
-        " SELECT root, sha, bool_or(landed) FROM line WHERE depth > 0 GROUP BY root, sha"
+        " SELECT root, sha, bool_or(landed), bool_and(guessed) FROM line WHERE depth > 0 GROUP BY root, sha"
     )
     found: dict[str, dict[str, bool]] = defaultdict(dict)
     with connection.cursor() as cursor:
         cursor.execute(sql, {"shas": list(shas), "repository": repository.pk, "deepest": DEEPEST})
-        for root, sha, landed in cursor.fetchall():
-            found[root][sha] = landed
+        for root, sha, landed, guessed in cursor.fetchall():
+            if not (landed and guessed):
+                found[root][sha] = landed
     return found
 
 

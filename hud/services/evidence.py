@@ -24,7 +24,7 @@ from classifier.verdict.mass import failed_of_infrastructure
 from hud.core.cell import FAILING, State, state_of
 from hud.core.cellcode import FAILING_CHARS, GREEN_CHARS, LOOKS, PASSED_CHARS
 from hud.core.jobrules import JobLists
-from hud.core.kinship import Line, share_code
+from hud.core.kinship import Aim, Line, is_stacked, share_code
 from hud.core.thinning import telling_indexes
 from hud.models import BranchCommit, Commit, Log, PullRequest, Repository, Run
 from hud.queries import neighbours
@@ -144,6 +144,7 @@ class _Gathering:
         self.causes: dict[int, tuple[Cause, ...]] = {}
         self.pulls: dict[str, PullRequest] = {}
         self.by_number: dict[int, PullRequest] = {}
+        self._unplaced: frozenset[str] = frozenset()
         self._names = [job.name.full for job in self.jobs.values()]
         self._unstable = self.lists.unstable_among(self._names)
         self._attempts: dict[int, Attempt] = {}
@@ -201,7 +202,7 @@ class _Gathering:
             related_changes=own.related,
         )
         trunk = self._trunk_attempts(own, behind)
-        elsewhere = [self._attempt(run) for run in [*own.alike, *greens]]
+        elsewhere = [*(self._look_alike(run) for run in own.alike), *(self._attempt(run) for run in greens)]
         minutes = [one.attempt(self.known.name(one.job_id)) for one in dying if one.commit_id != own.commit.pk]
         based = _Based(own.base_sha, own.base.commit.committed_at if own.base else None)
         beside = self._beside(own)
@@ -288,15 +289,22 @@ class _Gathering:
 
     def _related(self, own: _Own, lines: dict[str, dict[str, bool]]) -> tuple[str, ...]:
         """Changes that share code with this one."""
-        mine = _line(own.commit, lines)
+        mine, aim = _line(own.commit, lines), self._aim(own.commit)
         found = {f"pr/{pull.number}" for sha, pull in self.pulls.items() if sha in mine.ancestors}
+        if aim:
+            found |= {f"pr/{pull.number}" for pull in self.by_number.values() if aim.base_sha in pull.head_shas}
         for commit in {run.commit.sha: run.commit for run in own.alike}.values():
-            if share_code(mine, _line(commit, lines)):
+            theirs = self._aim(commit)
+            if share_code(mine, _line(commit, lines)) or (aim and theirs and is_stacked(aim, theirs)):
                 found.add(self._change(commit) or f"commit {commit.sha}")
         for row in own.rows:
             if row.sha != own.commit.sha and share_code(mine, self._landing_line(row)):
                 found.add(self._change(row) or f"commit {row.sha}")
         return tuple(sorted(found - {self._change(own.commit) or ""}))
+
+    def _aim(self, commit: Moved) -> Aim | None:
+        pull = self._pull(commit)
+        return Aim(frozenset(pull.head_shas), pull.base_sha, pull.base_ref) if pull else None
 
     def _landing_line(self, row: TrunkRow) -> Line:
         line = self._landing_lines.get(row.sha)
@@ -355,10 +363,22 @@ class _Gathering:
         met = {own.commit.pk: {sha for sha, landed in lines[own.commit.sha].items() if landed} for own in self.telling}
         told = {own.commit.pk: pull.base_sha if (pull := self._pull(own.commit)) else "" for own in self.telling}
         shas = {sha for own in self.telling for sha in (*met[own.commit.pk], told[own.commit.pk]) if sha}
-        places = neighbours.places_of(self.repository, shas)
+        theirs = self._bases_of_alike(lines)
+        places = neighbours.places_of(self.repository, shas | set(theirs.values()) - {""})
+        on_trunk = {place.commit.sha for place in places}
+        self._unplaced = frozenset(sha for sha, base_sha in theirs.items() if base_sha not in on_trunk)
         for own in self.telling:
             own.base = self._base(own.commit, met[own.commit.pk], told[own.commit.pk], places)
             own.base_sha = own.base.commit.sha if own.base else told[own.commit.pk]
+
+    def _bases_of_alike(self, lines: dict[str, dict[str, bool]]) -> dict[str, str]:
+        """Return for the heads of look-alikes of which no parents lead to trunk what GitHub told as their base."""
+        commits = {run.commit.sha: run.commit for own in self.telling for run in own.alike}
+        return {
+            sha: pull.base_sha if (pull := self._pull(commit)) else ""
+            for sha, commit in commits.items()
+            if not any(lines.get(sha, {}).values())
+        }
 
     def _base(self, commit: Commit, met: set[str], told: str, places: Sequence[BranchCommit]) -> BranchCommit | None:
         """Return the merge base's place on the trunk that the change is meant for.
@@ -475,6 +495,12 @@ class _Gathering:
         if made is None:
             made = self._attempts[run.pk] = self._made(run, where or run.commit)
         return made if pushed_at is None else replace(made, pushed_at=pushed_at)
+
+    def _look_alike(self, run: Run) -> Attempt:
+        """A run elsewhere. Where nobody knows what its commit stands on, it may stand on any change: whose it is counts
+        as not known."""
+        made = self._attempt(run)
+        return replace(made, change=None) if run.commit.sha in self._unplaced else made
 
     def _made(self, run: Run, commit: Moved) -> Attempt:
         log = getattr(run, "log", None)
