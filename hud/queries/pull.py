@@ -16,7 +16,7 @@ from classifier.verdict.engine import ACTIONS, BLOCKING
 from classifier.verdict.gate import Gate, gate_of
 from classifier.verdict.model import Action
 from classifier.verdict.model import Label as LabelName
-from hud.core.cell import FAILING, Detail, State
+from hud.core.cell import FAILING, SIGNAL, Detail, State
 from hud.core.jobrules import JobLists, blocking_columns
 from hud.core.names import natural_key
 from hud.core.pullwords import GROUP_OF, GROUPS, sentence, since_words
@@ -128,7 +128,8 @@ class PullState:
 
     @property
     def has_signal(self) -> bool:
-        return any(job.state is State.SUCCESS or job.state in FAILING for job in self.jobs)
+        """Some job that counts has passed or failed: what others say is no word on the change."""
+        return any(job.counts and job.state in SIGNAL for job in self.jobs)
 
     @property
     def may_merge(self) -> bool:
@@ -145,7 +146,7 @@ class PullState:
         if not self.is_listed and not self.pending:
             return NOT_LISTED
         if not self.has_signal and not self.pending and self.gate.may_merge:
-            return "No job has given a signal on this commit yet."
+            return "No job that counts has given a signal on this commit yet."
         return f"{self.gate.reason}{self._waits if self.pending else ''}"
 
     @property

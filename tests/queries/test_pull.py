@@ -321,7 +321,20 @@ def test_without_any_signal_the_gate_is_closed(trunk: Trunk) -> None:
     passes(commit, trunk, conclusion="skipped")
     state = state_of(trunk)
     assert not state.may_merge
-    assert "No job has given a signal" in state.reason
+    assert "No job that counts has given a signal" in state.reason
+
+
+@pytest.mark.parametrize("conclusion", ["success", "failure"])
+def test_a_job_that_does_not_count_gives_no_signal(trunk: Trunk, conclusion: str) -> None:
+    commit = open_pull(trunk)
+    passes(commit, trunk, job=1, conclusion=conclusion)
+    passes(commit, trunk, conclusion="skipped")
+    block(trunk, ("unit", "may skip"))
+    state = state_of(trunk)
+    assert (state.may_merge, state.pending, state.gate.blocking) == (False, (), ())
+    assert state.reason == "No job that counts has given a signal on this commit yet."
+    passes(commit, trunk, job=2)
+    assert state_of(trunk).may_merge
 
 
 def test_a_stopped_job_blocks(trunk: Trunk) -> None:
@@ -378,6 +391,8 @@ def test_a_persons_label_on_an_unstable_job_closes_the_gate(trunk: Trunk) -> Non
     JobRule.objects.create(repository=trunk.repository, topic=UNSTABLE, order=0, pattern="unit", value="unstable")
     commit = open_pull(trunk)
     fails(commit, trunk)
+    assert not state_of(trunk).may_merge, "nobody waits for it, but it says nothing either"
+    passes(commit, trunk, job=1)
     assert state_of(trunk).may_merge
     kim = User.objects.create_user("kim")
     set_label(
