@@ -394,7 +394,7 @@ def _answer(cell: Cell, state: State, row: Verdict | None, word: Label | None) -
         since = row.since if row is not None and row.label == word.label else None
         return replace(_said(word.label, f"{word.who} says so: {word.reason}", 1.0), since=since)
     if state not in FAILING and state is not State.CANCELLED:
-        return None
+        return _unclear(cell)
     if row is not None:
         label, action = _known(row.label), cast(Action, row.action)
         evidence = tuple(row.evidence)
@@ -404,6 +404,16 @@ def _answer(cell: Cell, state: State, row: Verdict | None, word: Label | None) -
     if state is State.CANCELLED:
         return _said("cancelled", "The run was stopped before it gave a result.", 0.8)
     return Answer("unknown", True, "wait", "It is not judged yet: its log may still be on its way.", 0.5)
+
+
+def _unclear(cell: Cell) -> Answer | None:
+    """What ended without an answer blocks, as in classifier.verdict: it went stale, or nobody knows the word."""
+    if cell.detail == Detail.STALE:
+        return _said("cancelled", "It went stale: GitHub gave it up before it gave a result. It gives no signal.", 0.8)
+    if cell.detail == Detail.UNKNOWN:
+        word = (cell.run.told_conclusion or cell.run.conclusion or cell.run.status) if cell.run else ""
+        return _said("unknown", f"Nobody knows what it means to end as {word[:40]!r}.", 0.5)
+    return None
 
 
 def _said(label: str, reason: str, confidence: float) -> Answer:

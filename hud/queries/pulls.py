@@ -11,7 +11,7 @@ from django.db.models import Count
 
 from classifier.verdict import Since
 from classifier.verdict.model import Label
-from hud.core.cell import FAILING, State
+from hud.core.cell import FAILING, Detail, State
 from hud.core.pullwords import GROUP_OF, GROUPS, sentence, since_words
 from hud.models import Cell, Commit, PostedReport, PullRequest, Repository
 from hud.queries.pull import places_of
@@ -54,10 +54,10 @@ def listed_pulls(repository: Repository, most: int = 100) -> list[ListedPull]:
     rows = newest_pulls(repository, most)
     heads = {row.head_sha for row in rows if row.head_sha}
     found = Cell.objects.filter(commit__repository=repository, commit__sha__in=heads)
-    counted = found.values_list("commit__sha", "state", "verdict").annotate(jobs=Count("pk")).order_by()
+    counted = found.values_list("commit__sha", "state", "detail", "verdict").annotate(jobs=Count("pk")).order_by()
     groups: dict[str, Counter[str]] = defaultdict(Counter)
-    for sha, state, verdict, jobs in counted:
-        groups[sha][_group(State(state), verdict)] += jobs
+    for sha, state, detail, verdict, jobs in counted:
+        groups[sha][_group(State(state), Detail(detail), verdict)] += jobs
     since = _since(repository, [sha for sha, found in groups.items() if found["broken_trunk"]])
     return [
         ListedPull(
@@ -84,13 +84,15 @@ def _since(repository: Repository, shas: Collection[str]) -> dict[str, str]:
     return {head: since_words(told, trunks) for head, told in found.items()}
 
 
-def _group(state: State, verdict: str) -> str:
+def _group(state: State, detail: Detail, verdict: str) -> str:
     if state in FAILING:
         return GROUP_OF.get(cast(Label, verdict or "unknown"), "unknown")
     if state in (State.PENDING, State.QUEUED):
         return "pending"
-    if state is State.CANCELLED:
+    if state is State.CANCELLED or detail is Detail.STALE:
         return GROUP_OF["cancelled"]
+    if detail is Detail.UNKNOWN:
+        return GROUP_OF["unknown"]
     return "passed" if state is State.SUCCESS else "quiet"
 
 

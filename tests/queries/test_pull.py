@@ -346,6 +346,57 @@ def test_a_stopped_job_blocks(trunk: Trunk) -> None:
     assert [job.name for job in state.group("cancelled")] == ["build"]
 
 
+@pytest.mark.parametrize(
+    ("conclusion", "group", "reason", "words"),
+    [
+        ("stale", "cancelled", "It went stale: ", "1 job was cancelled."),
+        (
+            "quarantined",
+            "unknown",
+            "Nobody knows what it means to end as 'quarantined'.",
+            "1 failure is of unknown cause.",
+        ),
+    ],
+)
+def test_an_end_that_is_no_answer_blocks_until_an_attempt_gives_one(
+    trunk: Trunk, conclusion: str, group: str, reason: str, words: str
+) -> None:
+    commit = open_pull(trunk)
+    passes(commit, trunk, job=1)
+    passes(commit, trunk, conclusion=conclusion)
+    state = state_of(trunk)
+    assert (state.may_merge, state.gate.blocking) == (False, ("unit (1)",))
+    (job,) = state.group(group)
+    assert job.answer is not None and job.answer.reason.startswith(reason)
+    assert sentences(trunk) == {words}
+    passes(commit, trunk)
+    assert state_of(trunk).may_merge
+
+
+@pytest.mark.parametrize("conclusion", ["neutral", "skipped"])
+def test_what_ended_without_harm_blocks_nothing(trunk: Trunk, conclusion: str) -> None:
+    commit = open_pull(trunk)
+    passes(commit, trunk, job=1)
+    passes(commit, trunk, conclusion=conclusion)
+    assert state_of(trunk).may_merge
+
+
+def test_a_status_that_nobody_knows_blocks(trunk: Trunk) -> None:
+    commit = open_pull(trunk)
+    passes(commit, trunk, job=1)
+    passes(commit, trunk, conclusion="", status="pondering")
+    assert [job.name for job in state_of(trunk).group("unknown")] == ["unit (1)"]
+    assert not state_of(trunk).may_merge
+
+
+def test_an_end_that_is_no_answer_of_a_job_that_does_not_count_blocks_nothing(trunk: Trunk) -> None:
+    commit = open_pull(trunk)
+    passes(commit, trunk, job=1)
+    passes(commit, trunk, conclusion="quarantined")
+    block(trunk, ("build", "must pass"))
+    assert state_of(trunk).may_merge
+
+
 def test_a_failure_that_is_not_judged_yet_blocks(trunk: Trunk) -> None:
     commit = open_pull(trunk)
     make_run(commit, trunk.jobs[0], conclusion="failure")
