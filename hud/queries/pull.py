@@ -33,6 +33,7 @@ from hud.models import (
     Run,
     Verdict,
 )
+from hud.queries.attempts import has_failed, number_of, runs_of_cells, worst
 from hud.queries.grid import NEWEST_ROWS, GridJob, repository_jobs
 from hud.queries.jobrules import job_lists
 from hud.queries.openruns import may_block, open_runs
@@ -66,6 +67,7 @@ class PullJob:
     """One job on the commit. `group` is one of hud.core.pullwords.GROUPS, or "passed" or "quiet".
 
     `counts`: the merge gate asks for it. `answer` is a person's word or the engine's, None where there is neither.
+    `run` and what follows is of the attempt that the answer is about.
     """
 
     column: int
@@ -272,7 +274,8 @@ def state_of_commit(repository: Repository, commit: Commit, worn: Collection[str
     names = repository_jobs(repository.pk)
     lists = job_lists(repository.pk)
     cells = list(Cell.objects.filter(commit=commit).select_related("job", "run").defer("run__steps", "run__labels"))
-    run_ids = [cell.run_id for cell in cells if cell.run_id]
+    runs = runs_of_cells(commit, cells)
+    run_ids = {cell.run_id for cell in cells if cell.run_id} | {run.pk for found in runs.values() for run in found}
     rows = {row.run_id: row for row in Verdict.objects.filter(run_id__in=run_ids)}
     words = {word.job_id: word for word in Label.objects.filter(commit=commit, undone_at=None)}
     causes = {
@@ -283,9 +286,8 @@ def state_of_commit(repository: Repository, commit: Commit, worn: Collection[str
     }
     listed, may_skip = _listed(lists, names)
     asked = _asked(lists, names, listed, words, worn)
-    found = [
-        _job(cell, names, rows.get(cell.run_id or 0), words.get(cell.job_id), causes, asked, may_skip) for cell in cells
-    ]
+    heard = _Heard(rows, words, runs)
+    found = [_job(cell, names, heard, causes, asked, may_skip) for cell in cells]
     found.sort(key=lambda job: natural_key(job.name))
     there = {job.column for job in found}
     absent = _still_run(repository, names, asked - may_skip - there)
@@ -354,22 +356,53 @@ def _still_run(repository: Repository, names: Mapping[int, GridJob], columns: Co
     return set(jobs.values_list("column", flat=True))
 
 
+@dataclass(frozen=True, slots=True)
+class _Heard:
+    """What is said of a commit's jobs: the engine's word by run id, people's by job id. `runs`: see `runs_of_cells`."""
+
+    rows: Mapping[int, Verdict]
+    words: Mapping[int, Label]
+    runs: Mapping[int, Sequence[Run]]
+
+    def of(self, cell: Cell) -> tuple[Run | None, Answer | None]:
+        """Return the run that speaks for the cell, and what is said of it: a person's word, else the engine's. Where no
+        attempt passed, the failed one that stands most against a merge speaks, and says which it is."""
+        state, row, word = State(cell.state), self.rows.get(cell.run_id or 0), self.words.get(cell.job_id)
+        if state not in FAILING and state is not State.CANCELLED:
+            return cell.run, _unclear(cell)
+        if state in FAILING and word is not None:
+            # Who says what the engine says too takes nothing from what it knows.
+            since = row.since if row is not None and row.label == word.label else None
+            return cell.run, replace(_said(word.label, f"{word.who} says so: {word.reason}", 1.0), since=since)
+        newest = _answer(cell, state, row)
+        if cell.run is None or state not in FAILING:
+            return cell.run, newest
+        return self._worst(cell.run, newest, self.runs.get(cell.job_id, ()))
+
+    def _worst(self, newest: Run, answer: Answer, runs: Sequence[Run]) -> tuple[Run, Answer]:
+        failed = [run for run in runs if run.pk != newest.pk and has_failed(run)]
+        told = [(run, _of_row(self.rows[run.pk])) for run in failed if run.pk in self.rows]
+        run, said = worst([*told, (newest, answer)])
+        if run is newest:
+            return newest, answer
+        return run, replace(said, reason=f"Attempt {number_of(run, runs)}: {said.reason}")
+
+
 def _job(
     cell: Cell,
     names: Mapping[int, GridJob],
-    row: Verdict | None,
-    word: Label | None,
+    heard: _Heard,
     causes: Mapping[int, tuple[str, tuple[str, ...]]],
     asked: Collection[int],
     may_skip: Collection[int],
 ) -> PullJob:
-    state, column = State(cell.state), cell.job.column
+    state, column, word = State(cell.state), cell.job.column, heard.words.get(cell.job_id)
     counts = column in asked
-    answer = _answer(cell, state, row, word)
+    run, answer = heard.of(cell)
     must_pass = counts and column not in may_skip
     if answer is None and must_pass and state in (State.SKIPPED, State.NEUTRAL):
         answer = Answer("unknown", True, "look", f"It must pass, and it was {state}.", 1.0)
-    line, tests = causes.get(cell.run_id or 0, ("", ()))
+    line, tests = causes.get(run.pk if run else 0, ("", ()))
     return PullJob(
         column=column,
         name=names[column].display if column in names else cell.job.name,
@@ -379,31 +412,29 @@ def _job(
         answer=answer,
         by=word.who if word and state in FAILING else "",
         counts=counts,
-        run=cell.run.external_id if cell.run else None,
-        html_url=cell.run.html_url if cell.run else "",
+        run=run.external_id if run else None,
+        html_url=run.html_url if run else "",
         line=line if state in FAILING else "",
         tests=tests if state in FAILING else (),
         healed=state is State.SUCCESS and cell.flaky,
     )
 
 
-def _answer(cell: Cell, state: State, row: Verdict | None, word: Label | None) -> Answer | None:
-    """A person's word, else the engine's for the run that speaks, else what the streak says on trunk."""
-    if state in FAILING and word is not None:
-        # Who says what the engine says too takes nothing from what it knows.
-        since = row.since if row is not None and row.label == word.label else None
-        return replace(_said(word.label, f"{word.who} says so: {word.reason}", 1.0), since=since)
-    if state not in FAILING and state is not State.CANCELLED:
-        return _unclear(cell)
+def _answer(cell: Cell, state: State, row: Verdict | None) -> Answer:
+    """The engine's word for the run that speaks, else what the streak says on trunk."""
     if row is not None:
-        label, action = _known(row.label), cast(Action, row.action)
-        evidence = tuple(row.evidence)
-        return Answer(label, row.blocks, action, row.reason, row.confidence, evidence, row.engine_version, row.since)
+        return _of_row(row)
     if cell.verdict:
         return _said(cell.verdict, cell.verdict_reason, cell.verdict_confidence or 0.5)
     if state is State.CANCELLED:
         return _said("cancelled", "The run was stopped before it gave a result.", 0.8)
     return Answer("unknown", True, "wait", "It is not judged yet: its log may still be on its way.", 0.5)
+
+
+def _of_row(row: Verdict) -> Answer:
+    label, action = _known(row.label), cast(Action, row.action)
+    evidence = tuple(row.evidence)
+    return Answer(label, row.blocks, action, row.reason, row.confidence, evidence, row.engine_version, row.since)
 
 
 def _unclear(cell: Cell) -> Answer | None:

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from hud.models import AuditEntry, ForceMerge, Label, WorkflowRun
+from hud.core.jobrules import FLAKY
+from hud.models import AuditEntry, ForceMerge, JobRule, Label, WorkflowRun
 from hud.queries.pull import MOST_HEADS
 from tests.factories import Trunk, make_workflow_run
 from tests.services.verdict_world import breaks, fails, green_trunk, judge_all, open_pull, passes, push_over
@@ -79,6 +80,17 @@ def test_a_workflow_that_goes_on_is_pending_by_its_name(client: Client, trunk: T
     assert "1 workflow that has not ended" in answer["reason"]
     WorkflowRun.objects.filter(pk=run.pk).update(status="completed", conclusion="success")
     assert asked(client, GATE)["may_merge"] is True
+
+
+def test_a_job_that_failed_twice_is_told_by_the_attempt_that_blocks(client: Client, trunk: Trunk) -> None:
+    JobRule.objects.create(repository=trunk.repository, topic=FLAKY, order=0, pattern="t.py::test_flip", value="flaky")
+    commit = open_pull(trunk)
+    first = fails(commit, trunk)
+    fails(commit, trunk, line="FAILED t.py::test_flip - no", attempt=2)
+    judge_all()
+    (job,) = asked(client, GATE)["blocking"]
+    assert (job["verdict"], job["run"]) == ("regression", first.external_id)
+    assert job["reason"].startswith("Attempt 1: This change most likely did it")
 
 
 def test_a_green_pull_request_may_merge(client: Client, trunk: Trunk) -> None:

@@ -11,7 +11,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext, override_settings
 
 from classifier.verdict import Since
-from hud.core.jobrules import BLOCKING, UNSTABLE
+from hud.core.jobrules import BLOCKING, FLAKY, UNSTABLE
 from hud.core.pullwords import sentence, since_words
 from hud.models import Commit, JobRule, Label, PullRequest, Verdict, Workflow
 from hud.queries.grid import NEWEST_ROWS
@@ -19,7 +19,17 @@ from hud.queries.pull import MOST_HEADS, PullState, pull_page
 from hud.queries.pulls import listed_pulls
 from hud.services.labels import set_label
 from tests.factories import NOON, Trunk, make_commit, make_jobs, make_run, make_trunk, make_workflow_run, sha_of
-from tests.services.verdict_world import breaks, fails, green_trunk, judge_all, open_pull, passes, push_over, refresh
+from tests.services.verdict_world import (
+    LINE,
+    breaks,
+    fails,
+    green_trunk,
+    judge_all,
+    open_pull,
+    passes,
+    push_over,
+    refresh,
+)
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("now")]
 
@@ -408,6 +418,77 @@ def test_a_failure_that_is_not_judged_yet_blocks(trunk: Trunk) -> None:
     assert "not judged yet" in (page.state.jobs[0].answer.reason if page.state.jobs[0].answer else "")
 
 
+FLIPS = "FAILED test_known.py::test_flip - no"
+
+
+def flips_are_known(trunk: Trunk) -> None:
+    pattern = "test_known.py::test_flip"
+    JobRule.objects.create(repository=trunk.repository, topic=FLAKY, order=0, pattern=pattern, value="flaky")
+
+
+@pytest.mark.parametrize("lines", [(LINE, FLIPS), (FLIPS, LINE), (FLIPS, LINE, FLIPS)])
+def test_of_several_failed_attempts_the_one_that_blocks_the_most_counts(trunk: Trunk, lines: tuple[str, ...]) -> None:
+    """A rerun that stops at a known flake says nothing about the test that the first attempt failed."""
+    flips_are_known(trunk)
+    commit = open_pull(trunk)
+    runs = [fails(commit, trunk, line=line, attempt=n) for n, line in enumerate(lines, start=1)]
+    state, at = state_of(trunk), lines.index(LINE)
+    (job,) = state.jobs
+    assert (state.may_merge, state.gate.blocking, state.sentence) == (False, ("unit (1)",), "1 failure is yours.")
+    assert (job.run, job.line, job.tests) == (runs[at].external_id, LINE, ("test_net.py::test_it",))
+    assert job.answer is not None and job.answer.label == "regression"
+    begin = "This change most likely did it" if at == len(lines) - 1 else f"Attempt {at + 1}: This change most likely"
+    assert job.answer.reason.startswith(begin)
+
+
+def test_attempts_of_several_workflow_runs_are_counted_in_their_order(trunk: Trunk) -> None:
+    flips_are_known(trunk)
+    commit = open_pull(trunk)
+    for line in (FLIPS, LINE, FLIPS):
+        fails(commit, trunk, line=line)
+    answer = state_of(trunk).jobs[0].answer
+    assert answer is not None and answer.reason.startswith("Attempt 2: ")
+
+
+def test_failed_attempts_that_are_all_excused_are_told_by_the_newest_of_the_worst(trunk: Trunk) -> None:
+    flips_are_known(trunk)
+    breaks(trunk.commits[-2], trunk)
+    commit = open_pull(trunk)
+    for n, line in enumerate((LINE, FLIPS), start=1):
+        fails(commit, trunk, line=line, attempt=n)
+    passes(commit, trunk, job=1)
+    state = state_of(trunk)
+    assert (state.may_merge, state.gate.excused) == (True, ("unit (1)",))
+
+
+def test_an_attempt_that_passed_settles_what_others_failed(trunk: Trunk) -> None:
+    commit = open_pull(trunk)
+    fails(commit, trunk)
+    fails(commit, trunk, attempt=2)
+    passes(commit, trunk, attempt=3)
+    assert state_of(trunk).may_merge
+
+
+def test_a_persons_label_rules_whatever_earlier_attempts_failed(trunk: Trunk) -> None:
+    flips_are_known(trunk)
+    commit = open_pull(trunk)
+    fails(commit, trunk)
+    newest = fails(commit, trunk, line=FLIPS, attempt=2)
+    state_of(trunk)
+    word(trunk, commit, "flaky")
+    state = state_of(trunk)
+    assert (state.may_merge, state.jobs[0].run) == (True, newest.external_id)
+
+
+def test_an_attempt_whose_machine_died_blocks_until_one_passes(trunk: Trunk) -> None:
+    flips_are_known(trunk)
+    commit = open_pull(trunk)
+    fails(commit, trunk, line="The runner has lost the connection", category="infra_runner", tests=[])
+    fails(commit, trunk, line=FLIPS, attempt=2)
+    assert [job.name for job in state_of(trunk).group("infra")] == ["unit (1)"]
+    assert not state_of(trunk).may_merge
+
+
 def test_more_than_ten_excused_block_and_say_so(trunk: Trunk) -> None:
     commit = open_pull(trunk)
     passes(commit, trunk)
@@ -602,4 +683,8 @@ def test_jobs_add_no_statement(trunk: Trunk) -> None:
         fails(commit, trunk, job=job)
     judge_all()
     assert statements(trunk) == few <= 14
+    for job in (0, 1, 2):
+        fails(commit, trunk, job=job, attempt=2)
+    judge_all()
+    assert statements(trunk) == few + 1, "all attempts of all jobs take one"
     assert sha_of(7007) == commit.sha
