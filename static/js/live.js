@@ -9,6 +9,7 @@
   let asking = false;
   let again = false;
   let lastAsked = 0;
+  let heard = 0; // the newest version that the server told of
   let waiting = null; // an answer whose new commits or columns the reader has yet to ask for
   let troubled = 0;
 
@@ -20,7 +21,8 @@
     stream = new EventSource(root().dataset.liveUrl);
     stream.addEventListener("changed", function (event) {
       say("");
-      if (Number(event.data) !== version()) ask();
+      heard = Number(event.data);
+      if (heard !== version()) ask();
     });
     stream.addEventListener("full", () => { close(); setTimeout(() => { ask(); open(); }, 60000); });
     stream.addEventListener("error", function () {
@@ -41,6 +43,10 @@
     if (place && place.textContent !== text) place.textContent = text;
   }
 
+  // What stands there may have been drawn before a change of which the grid before it was told.
+  function catchUp() {
+    if (root() && heard > version()) ask();
+  }
   async function ask() {
     if (asking) { again = true; return; }
     asking = true;
@@ -169,7 +175,11 @@
     hud.card.close();
     reload();
   });
-  document.addEventListener("hud:replaced", () => { waiting = null; open(); });
+  document.addEventListener("hud:replaced", function () {
+    waiting = null;
+    open();
+    catchUp();
+  });
   document.addEventListener("visibilitychange", function () {
     if (document.hidden) close(); else open();
   });

@@ -1,0 +1,53 @@
+"""What changes live on the grid and what its reader asks for at the same time: whichever answer comes first, the page
+ends at what is so, and as it was asked for."""
+
+from __future__ import annotations
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from hud.models import Commit
+from tests.browser.held import Held
+from tests.browser.serving import asgi_url
+from tests.browser.test_grid_live import open_live, row, set_cell
+from tests.factories import Trunk, make_trunk
+
+__all__ = ["asgi_url"]
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+JOBS = ["CI / build", "CI / unit", "Nightly / fuzz"]
+
+
+@pytest.fixture
+def trunk(transactional_db: None) -> Trunk:
+    return make_trunk(["p.p", *["..."] * 60], JOBS)
+
+
+def build_of(page: Page, commit: Commit):  # type: ignore[no-untyped-def]
+    return row(page, commit).locator('[data-cell][href$="/0"]')
+
+
+# ── News that comes while a filter's answer is under way ─────────────────────────────────────────────────────────────
+def test_a_change_stays_where_an_answer_from_before_it_comes_after_it(asgi_url: str, page: Page, trunk: Trunk) -> None:
+    open_live(page, asgi_url, trunk)
+    held = Held(page, "filter=build")
+    page.locator("#filter").fill("build")
+    held.wait()
+    set_cell(trunk, trunk.commits[-1], 0, "X")
+    expect(build_of(page, trunk.commits[-1])).to_have_attribute("data-state", "failure")
+    held.release()
+    page.wait_for_url("**filter=build*")
+    expect(build_of(page, trunk.commits[-1])).to_have_attribute("data-state", "failure")
+
+
+def test_a_change_is_asked_for_again_where_its_answer_met_another_grid(asgi_url: str, page: Page, trunk: Trunk) -> None:
+    open_live(page, asgi_url, trunk)
+    filtered = Held(page, "filter=build")
+    page.locator("#filter").fill("build")
+    filtered.wait()
+    changes = Held(page, "/-/changes/")
+    set_cell(trunk, trunk.commits[-1], 0, "X")
+    changes.wait()
+    filtered.release()
+    page.wait_for_url("**filter=build*")
+    changes.release()
+    expect(build_of(page, trunk.commits[-1])).to_have_attribute("data-state", "failure")
