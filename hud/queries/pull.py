@@ -43,6 +43,7 @@ NOT_LISTED = (
     "No job of this commit is in the repository's list of blocking jobs. Bring the list up to date, or run a job that"
     " is on it."
 )
+NOT_JUDGED = Answer("unknown", True, "wait", "It is not judged yet: its log may still be on its way.", 0.5)
 _RUNNING = (State.PENDING, State.QUEUED)
 MOST_HEADS = 100
 """Commits of a pull request whose runs are counted: the newest. Of older ones it is told whether anything ran."""
@@ -199,7 +200,9 @@ def pull_page(repository: Repository, number: int, sha: str = "") -> PullPage | 
         heads=heads,
         landed=tuple(c for c in commits if c.pk in on_trunk),
         shown=shown,
-        state=state_of_commit(repository, known, row.labels if row else ()) if known else None,
+        state=state_of_commit(repository, known, row.labels if row else (), landed=shown.landed)
+        if known and shown
+        else None,
         forced=tuple(ForceMerge.objects.filter(repository=repository, pull_number=number)),
     )
 
@@ -269,8 +272,11 @@ def _shown(heads: Sequence[Head], sha: str) -> Head | None:
 
 
 # ── One commit ───────────────────────────────────────────────────────────────────────────────────────────────────────
-def state_of_commit(repository: Repository, commit: Commit, worn: Collection[str] = ()) -> PullState:
-    """Return every job of the commit with its verdict, and the gate over them. `worn`: the pull request's labels."""
+def state_of_commit(
+    repository: Repository, commit: Commit, worn: Collection[str] = (), *, landed: bool = False
+) -> PullState:
+    """Return every job of the commit with its verdict, and the gate over them. `worn`: the pull request's labels;
+    `landed`: the commit is on trunk, whose cells the streaks judge."""
     names = repository_jobs(repository.pk)
     lists = job_lists(repository.pk)
     cells = list(Cell.objects.filter(commit=commit).select_related("job", "run").defer("run__steps", "run__labels"))
@@ -286,7 +292,7 @@ def state_of_commit(repository: Repository, commit: Commit, worn: Collection[str
     }
     listed, may_skip = _listed(lists, names)
     asked = _asked(lists, names, listed, words, worn)
-    heard = _Heard(rows, words, runs)
+    heard = _Heard(rows, words, runs, landed)
     found = [_job(cell, names, heard, causes, asked, may_skip) for cell in cells]
     found.sort(key=lambda job: natural_key(job.name))
     there = {job.column for job in found}
@@ -363,6 +369,7 @@ class _Heard:
     rows: Mapping[int, Verdict]
     words: Mapping[int, Label]
     runs: Mapping[int, Sequence[Run]]
+    landed: bool
 
     def of(self, cell: Cell) -> tuple[Run | None, Answer | None]:
         """Return the run that speaks for the cell, and what is said of it: a person's word, else the engine's. Where no
@@ -374,14 +381,27 @@ class _Heard:
             # Who says what the engine says too takes nothing from what it knows.
             since = row.since if row is not None and row.label == word.label else None
             return cell.run, replace(_said(word.label, f"{word.who} says so: {word.reason}", 1.0), since=since)
-        newest = _answer(cell, state, row)
+        newest = self._of_newest(cell, state, row)
         if cell.run is None or state not in FAILING:
             return cell.run, newest
         return self._worst(cell.run, newest, self.runs.get(cell.job_id, ()))
 
+    def _of_newest(self, cell: Cell, state: State, row: Verdict | None) -> Answer:
+        """The engine's word for the run that speaks, else what the streak says on trunk. Elsewhere the cell may still
+        show what was said of an attempt before."""
+        if row is not None:
+            return _of_row(row)
+        if cell.verdict and self.landed:
+            return _said(cell.verdict, cell.verdict_reason, cell.verdict_confidence or 0.5)
+        if state is State.CANCELLED:
+            return _said("cancelled", "The run was stopped before it gave a result.", 0.8)
+        return NOT_JUDGED
+
     def _worst(self, newest: Run, answer: Answer, runs: Sequence[Run]) -> tuple[Run, Answer]:
         failed = [run for run in runs if run.pk != newest.pk and has_failed(run)]
-        told = [(run, _of_row(self.rows[run.pk])) for run in failed if run.pk in self.rows]
+        # On trunk only runs of pull requests have a verdict of their own; elsewhere each gets one.
+        judged = [run for run in failed if run.pk in self.rows or not self.landed]
+        told = [(run, _of_row(self.rows[run.pk]) if run.pk in self.rows else NOT_JUDGED) for run in judged]
         run, said = worst([*told, (newest, answer)])
         if run is newest:
             return newest, answer
@@ -418,17 +438,6 @@ def _job(
         tests=tests if state in FAILING else (),
         healed=state is State.SUCCESS and cell.flaky,
     )
-
-
-def _answer(cell: Cell, state: State, row: Verdict | None) -> Answer:
-    """The engine's word for the run that speaks, else what the streak says on trunk."""
-    if row is not None:
-        return _of_row(row)
-    if cell.verdict:
-        return _said(cell.verdict, cell.verdict_reason, cell.verdict_confidence or 0.5)
-    if state is State.CANCELLED:
-        return _said("cancelled", "The run was stopped before it gave a result.", 0.8)
-    return Answer("unknown", True, "wait", "It is not judged yet: its log may still be on its way.", 0.5)
 
 
 def _of_row(row: Verdict) -> Answer:

@@ -13,7 +13,7 @@ from django.test.utils import CaptureQueriesContext, override_settings
 from classifier.verdict import Since
 from hud.core.jobrules import BLOCKING, FLAKY, UNSTABLE
 from hud.core.pullwords import sentence, since_words
-from hud.models import Commit, JobRule, Label, PullRequest, Verdict, Workflow
+from hud.models import Commit, JobRule, Label, Log, PullRequest, Run, Verdict, Workflow
 from hud.queries.grid import NEWEST_ROWS
 from hud.queries.pull import MOST_HEADS, PullState, pull_page
 from hud.queries.pulls import listed_pulls
@@ -459,6 +459,62 @@ def test_failed_attempts_that_are_all_excused_are_told_by_the_newest_of_the_wors
     passes(commit, trunk, job=1)
     state = state_of(trunk)
     assert (state.may_merge, state.gate.excused) == (True, ("unit (1)",))
+
+
+def fails_again_unread(commit: Commit, trunk: Trunk) -> Run:
+    """Another red attempt, of whose log nothing is known yet, before anybody judges."""
+    run = fails(commit, trunk, line="", attempt=2)
+    Log.objects.create(run=run, status=Log.Status.PENDING)
+    return run
+
+
+def unjudged(trunk: Trunk) -> PullState:
+    page = pull_page(trunk.repository, 7)
+    assert page is not None and page.state is not None
+    return page.state
+
+
+@pytest.mark.parametrize("judged", [False, True])
+def test_the_excuse_of_an_attempt_before_is_none_for_one_that_is_not_judged_yet(trunk: Trunk, judged: bool) -> None:
+    breaks(trunk.commits[-2], trunk)
+    commit = open_pull(trunk)
+    fails(commit, trunk)
+    assert state_of(trunk).gate.excused == ("unit (1)",)
+    run = fails_again_unread(commit, trunk)
+    if judged:
+        judge_all()
+    state = unjudged(trunk)
+    assert (state.gate.may_merge, state.gate.blocking, state.gate.excused) == (False, ("unit (1)",), ())
+    assert state.jobs[0].run == run.external_id
+    assert state.jobs[0].answer is not None and "not judged yet" in state.jobs[0].answer.reason
+
+
+def test_an_attempt_before_that_is_not_judged_yet_blocks_too(trunk: Trunk) -> None:
+    flips_are_known(trunk)
+    commit = open_pull(trunk)
+    first = fails(commit, trunk, line="", attempt=1)
+    Log.objects.create(run=first, status=Log.Status.PENDING)
+    fails(commit, trunk, line=FLIPS, attempt=2)
+    state = state_of(trunk)
+    assert (state.gate.may_merge, state.jobs[0].run) == (False, first.external_id)
+    assert state.jobs[0].answer is not None and state.jobs[0].answer.reason.startswith(
+        "Attempt 1: It is not judged yet"
+    )
+
+
+def test_a_regression_of_an_attempt_before_is_told_while_another_is_not_judged_yet(trunk: Trunk) -> None:
+    commit = open_pull(trunk)
+    first = fails(commit, trunk)
+    judge_all()
+    fails_again_unread(commit, trunk)
+    assert (unjudged(trunk).jobs[0].run, unjudged(trunk).group("yours") != ()) == (first.external_id, True)
+
+
+def test_what_the_streak_says_holds_for_a_head_that_is_on_trunk(trunk: Trunk) -> None:
+    for at in (-2, -1):
+        breaks(trunk.commits[at], trunk)
+    state = state_of(trunk, trunk.commits[-1].pull_number or 0)
+    assert [job.name for job in state.group("broken_trunk")] == ["unit (1)"]
 
 
 def test_an_attempt_that_passed_settles_what_others_failed(trunk: Trunk) -> None:
