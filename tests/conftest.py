@@ -7,12 +7,13 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from tests import servers as test_servers
 
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 
 CHECKOUT = Path(__file__).resolve().parent.parent
 NOW = datetime(2026, 11, 30, 12, 0, tzinfo=UTC)
+OVERTAKEN = ("htmx:afterRequest", "htmx:sendAbort")
+"""What htmx says of a question that was dropped because a newer one counts."""
 CHROMIUM_ARGUMENTS = [
     "--headless",
     "--no-sandbox",
@@ -32,6 +35,11 @@ CHROMIUM_ARGUMENTS = [
     "--disable-component-update",
     "--disable-sync",
 ]
+
+
+# A busy machine is no fault of a property: how long an example takes decides nothing.
+settings.register_profile("hud", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("hud")
 
 
 # ── Servers ──────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -203,10 +211,15 @@ def without_scripts(chromium: Browser) -> Iterator[Page]:
 def _context(chromium: Browser, **options: Any) -> Iterator[BrowserContext]:
     """Keep a browser context. A test that set a page going elsewhere waits for it: Chromium forgets a close that comes
     while a page is being exchanged, and Playwright would wait for that close for ever (crbug.com/536385539)."""
+    from playwright.sync_api import Error
+
     context = chromium.new_context(**options)
     try:
         yield context
     finally:
+        for opened in context.pages:
+            with suppress(Error):
+                opened.wait_for_load_state(timeout=10_000)
         context.close()
 
 
@@ -214,7 +227,14 @@ def _watched(opened: Page) -> Iterator[Page]:
     errors: list[str] = []
     opened.expected_errors = []  # type: ignore[attr-defined]
     opened.on("pageerror", lambda error: errors.append(f"script error: {error}"))
-    opened.on("console", lambda message: errors.append(f"console: {message.text}") if message.type == "error" else None)
+    opened.on(
+        "console",
+        lambda message: (
+            errors.append(f"console: {message.text}")
+            if message.type == "error" and not message.text.startswith(OVERTAKEN)
+            else None
+        ),
+    )
     opened.on(
         "requestfailed",
         lambda request: (

@@ -40,10 +40,16 @@
     if (!range) return;
     anchor = range.first;
     if (shown(range)) { mark(range); reveal(range); return; }
-    load("?lines=" + range.first + "-" + range.last).then(function () { mark(range); reveal(range); });
+    load("?lines=" + range.first + "-" + range.last).then(function () {
+      if (!shown(range) || hashOf(range) !== location.hash) return; // the next jump has begun
+      mark(range);
+      reveal(range);
+    });
   }
+  // The newest question counts. One that fails has been told in the console; who waits goes on.
   function load(query) {
-    return htmx.ajax("GET", page + query, { target: "#log", swap: "outerHTML" });
+    htmx.trigger(document.body, "htmx:abort");
+    return htmx.ajax("GET", page + query, { target: "#log", swap: "outerHTML" }).catch(function () {});
   }
   function go(range) {
     const hash = hashOf(range);

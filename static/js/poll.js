@@ -1,5 +1,5 @@
 // Parts of a page that fetch themselves anew while something is going on. They rest while the tab is hidden, and what
-// the reader has opened in them stays open.
+// the reader has opened in them stays open, and what has the focus keeps it.
 (function () {
   "use strict";
 
@@ -8,7 +8,11 @@
   });
 
   let opened = new Map();
+  let focused = "";
   document.addEventListener("htmx:beforeSwap", function (event) {
+    const active = document.activeElement;
+    const link = event.detail.target.contains(active) && !active.id && active.getAttribute("href");
+    focused = link ? "a[href=\"" + CSS.escape(link) + "\"]" : ""; // htmx itself keeps what has an id
     opened = new Map();
     event.detail.target.querySelectorAll("details[id]").forEach(function (details) {
       opened.set(details.id, details.open);
@@ -19,6 +23,7 @@
       const details = document.getElementById(id);
       if (details) details.open = open;
     });
+    if (focused && document.activeElement === document.body) document.querySelector(focused)?.focus();
     document.dispatchEvent(new Event("hud:swapped"));
   });
 })();

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from contextlib import suppress
+from datetime import timedelta
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
@@ -15,6 +16,7 @@ from hud.core.cell import State
 from hud.models import Cell, Failure, FollowRequest, GroupRule, InboxItem, Run
 from hud.queries.job import PER_PAGE
 from hud.services.audit import record
+from tests.conftest import NOW
 from tests.factories import Trunk, make_cell, make_repository, make_trunk, sha_of
 from tests.views.people import signed_in
 
@@ -136,7 +138,8 @@ def test_hostile_text_acts_nowhere_and_can_be_read(as_admin: Open, page: Page) -
 
 
 def test_results_come_in_without_a_reload_and_what_was_opened_stays_open(visit: Open, page: Page, trunk: Trunk) -> None:
-    page.clock.install()
+    page.clock.install(time=NOW)
+    page.clock.pause_at(NOW + timedelta(seconds=1))
     visit(f"/brindle/kestrel/commit/{sha_of(4)}")
     page.evaluate("window.stays = true")
     page.locator("#other > summary").click()

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect
 
 from hud.models import Log
+from tests.conftest import NOW
 from tests.views.test_run import PAGE, add_failure, log_files, numbered, repository, run, store_log
 
 __all__ = ["log_files", "repository", "run"]
@@ -155,7 +158,8 @@ def test_terminal_tricks_and_markup_stay_text(open_run, run):
 
 def test_a_log_that_comes_in_is_shown_without_a_reload_by_hand(page, live_server, run):
     log = Log.objects.create(run=run, status="pending")
-    page.clock.install()
+    page.clock.install(time=NOW)
+    page.clock.pause_at(NOW + timedelta(seconds=1))
     page.goto(f"{live_server.url}{PAGE}")
     page.get_by_text("The log is on its way.").wait_for()
     log.delete()
