@@ -1,20 +1,17 @@
-"""Tests that fail and pass on the same code: how often, where, since when. And what a run's reports tell."""
+"""What a run's reports tell, and which tests a log's names mean."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
-from datetime import date, datetime, timedelta
 
 from django.db.models import Q
 
 from hud.core.idset import unpack_ids
 from hud.core.testname import keys_of
-from hud.models import Repository, Run, Test, TestDay, TestReport, TestResult
+from hud.models import Repository, Run, Test, TestReport, TestResult
 
-FLIP_WINDOW_DAYS = 30
-"""How far back flips count as evidence of a test's habits."""
 MOST_NAMESAKES = 5000
 
 
@@ -130,49 +127,6 @@ class HealedNames:
         keys = keys_of(name)
         meant = {keys.full, keys.tail}
         return bool(meant & self.healed) and not meant & self.failed
-
-
-def flip_rates(
-    repository: Repository, tests: Collection[str], before: datetime, *, days: int = FLIP_WINDOW_DAYS
-) -> dict[str, tuple[int, int]]:
-    """Return (flips, samples) of tests in the window that ends at `before`, by the names given. Three statements.
-
-    A sample is a job on a commit in which the test passed or failed; a flip is one in which it did both. Names are
-    those of logs or reports; one that may mean several tests, or none that is known, is left out.
-    """
-    return flip_rates_at(repository, {0: (tests, before)}, days=days)[0]
-
-
-def flip_rates_at(
-    repository: Repository, asked: Mapping[int, tuple[Collection[str], datetime]], *, days: int = FLIP_WINDOW_DAYS
-) -> dict[int, dict[str, tuple[int, int]]]:
-    """Return the same for several sets of tests, each with its own end of the window. Three statements for all."""
-    ids = ids_of_names(repository, {name for tests, _ in asked.values() for name in tests})
-    known = set(ids.values())
-    if not known:
-        return {key: {} for key in asked}
-    window = timedelta(days=days)
-    first, last = min(at for _, at in asked.values()) - window, max(at for _, at in asked.values())
-    flipped = TestResult.objects.filter(test_id__in=known, flipped=True, at__gte=first, at__lt=last)
-    flips: dict[int, list[tuple[datetime, int, int]]] = defaultdict(list)
-    for pk, at, commit_id, job_id in flipped.values_list(
-        "test_id", "at", "report__run__commit_id", "report__run__job_id"
-    ):
-        flips[pk].append((at, commit_id, job_id))
-    days_of: dict[int, list[tuple[date, int]]] = defaultdict(list)
-    sampled = TestDay.objects.filter(test_id__in=known, day__gte=first.date(), day__lte=last.date())
-    for pk, day, samples in sampled.values_list("test_id", "day", "samples"):
-        days_of[pk].append((day, samples))
-
-    def rate(pk: int, before: datetime) -> tuple[int, int]:
-        since = before - window
-        cells = {(commit_id, job_id) for at, commit_id, job_id in flips[pk] if since <= at < before}
-        samples = sum(count for day, count in days_of[pk] if since.date() <= day <= before.date())
-        return min(len(cells), samples), samples
-
-    return {
-        key: {name: rate(ids[name], before) for name in tests if name in ids} for key, (tests, before) in asked.items()
-    }
 
 
 def ids_of_names(repository: Repository, names: Iterable[str]) -> dict[str, int]:

@@ -10,7 +10,7 @@ Ids of the engine's runs: GitHub's job id as text, or `cell <sha> <column>` for 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from functools import cached_property
@@ -28,7 +28,7 @@ from hud.core.kinship import Aim, Line, is_stacked, share_code
 from hud.core.thinning import telling_indexes
 from hud.models import BranchCommit, Commit, Log, PullRequest, Repository, Run
 from hud.queries import neighbours
-from hud.queries.flips import flip_rates, without_healed
+from hud.queries.flips import FLIP_WINDOW, TRUNK, Asked, Flip, Flips, flip_rates, flips_of, without_healed
 from hud.queries.grid import GridJob, repository_jobs
 from hud.queries.jobrules import job_lists
 from hud.queries.mass import REACH, Dying, dying_around
@@ -145,6 +145,8 @@ class _Gathering:
         self.pulls: dict[str, PullRequest] = {}
         self.by_number: dict[int, PullRequest] = {}
         self._unplaced: frozenset[str] = frozenset()
+        self._flips = Flips({}, {})
+        self._elsewhere: dict[str, Commit] = {}
         self._names = [job.name.full for job in self.jobs.values()]
         self._unstable = self.lists.unstable_among(self._names)
         self._attempts: dict[int, Attempt] = {}
@@ -165,7 +167,8 @@ class _Gathering:
             return found
         self.causes = neighbours.causes_of(run.pk for own in self.telling for run in own.runs)
         self._find_alike()
-        heads = {sha for own in self.telling for sha in (own.commit.sha, *(run.commit.sha for run in own.alike))}
+        self._find_flips()
+        heads = {own.commit.sha for own in self.telling} | self._elsewhere.keys()
         lines = neighbours.lines_to_trunk(self.repository, heads)
         self._find_pulls(lines)
         self._find_bases(lines)
@@ -174,7 +177,7 @@ class _Gathering:
         behind = neighbours.runs_behind({cell for own in self.telling for cell in self._telling_cells(own)})
         dying = dying_around(self.repository.pk, self._moments_of_infrastructure())
         self._read_causes([*(run for own in self.telling for run in own.alike), *behind])
-        rates = self._flip_rates()
+        rates = self._flip_rates(lines)
         for own in self.telling:
             near = [run for (commit_id, _), run in greens.items() if commit_id == own.commit.pk]
             found[own.commit.pk] = Gathered(
@@ -266,7 +269,7 @@ class _Gathering:
 
     # ── Changes ──────────────────────────────────────────────────────────────────────────────────────────────────────
     def _find_pulls(self, lines: dict[str, dict[str, bool]]) -> None:
-        commits = [c for own in self.telling for c in (own.commit, *(run.commit for run in own.alike))]
+        commits = [*(own.commit for own in self.telling), *self._elsewhere.values()]
         below = (sha for own in self.telling for sha, landed in lines[own.commit.sha].items() if not landed)
         numbers = {commit.pull_number for commit in commits if commit.pull_number}
         shas = {*(commit.sha for commit in commits), *below}
@@ -294,13 +297,19 @@ class _Gathering:
         if aim:
             found |= {f"pr/{pull.number}" for pull in self.by_number.values() if aim.base_sha in pull.head_shas}
         for commit in {run.commit.sha: run.commit for run in own.alike}.values():
-            theirs = self._aim(commit)
-            if share_code(mine, _line(commit, lines)) or (aim and theirs and is_stacked(aim, theirs)):
+            if self._is_kin(own, commit, lines):
                 found.add(self._change(commit) or f"commit {commit.sha}")
         for row in own.rows:
             if row.sha != own.commit.sha and share_code(mine, self._landing_line(row)):
                 found.add(self._change(row) or f"commit {row.sha}")
         return tuple(sorted(found - {self._change(own.commit) or ""}))
+
+    def _is_kin(self, own: _Own, commit: Commit, lines: dict[str, dict[str, bool]]) -> bool:
+        """Whether the change at a commit off trunk shares code with this one."""
+        mine, theirs = self._aim(own.commit), self._aim(commit)
+        if mine and theirs and is_stacked(mine, theirs):
+            return True
+        return share_code(_line(own.commit, lines), _line(commit, lines))
 
     def _aim(self, commit: Moved) -> Aim | None:
         pull = self._pull(commit)
@@ -348,22 +357,60 @@ class _Gathering:
         self.causes |= neighbours.causes_of({run.pk for run in runs} - self.causes.keys())
         self.causes = without_healed(self.causes)
 
-    def _flip_rates(self) -> dict[int, tuple[FlipRate, ...]]:
-        asked = {
-            own.commit.pk: (
-                {test for run in own.judged for cause in self.causes.get(run.pk, ()) for test in cause.tests},
-                own.middle,
-            )
-            for own in self.telling
-        }
-        return flip_rates(self.repository, asked)
+    # ── Flips ────────────────────────────────────────────────────────────────────────────────────────────────────────
+    def _find_flips(self) -> None:
+        """Find where the failing tests gave both results, and name all commits elsewhere that may be witnesses."""
+        names = {test for own in self.telling for test in self._failing_tests(own)}
+        middles = [own.middle for own in self.telling]
+        self._flips = flips_of(self.repository, names, min(middles) - FLIP_WINDOW, max(middles))
+        self._elsewhere = {run.commit.sha: run.commit for own in self.telling for run in own.alike}
+        self._elsewhere |= self._flips.off_trunk
+
+    def _failing_tests(self, own: _Own) -> set[str]:
+        return {test for run in own.judged for cause in self.causes.get(run.pk, ()) for test in cause.tests}
+
+    def _flip_rates(self, lines: dict[str, dict[str, bool]]) -> dict[int, tuple[FlipRate, ...]]:
+        return flip_rates(
+            self.repository, self._flips, {own.commit.pk: self._asked(own, lines) for own in self.telling}
+        )
+
+    def _asked(self, own: _Own, lines: dict[str, dict[str, bool]]) -> Asked:
+        """What is asked of flips around one commit. What is seen from its landing on may have it inside."""
+        tests, since = self._failing_tests(own) & self._flips.ids.keys(), own.middle - FLIP_WINDOW
+        if not tests:
+            return Asked(tests, since, own.middle, lambda _: "")
+        changes = {self._change(own.commit), *own.related} - {None}
+        numbers = {int(change.removeprefix("pr/")) for change in changes if change and change.startswith("pr/")}
+        pulls = [self.by_number[number] for number in numbers if number in self.by_number]
+        heads = {sha for pull in pulls for sha in (*pull.head_shas, pull.merge_commit_sha) if sha}
+        shas = heads | {own.commit.sha, *(row.sha for row in own.rows if f"commit {row.sha}" in changes)}
+        mine, author = _line(own.commit, lines), _person(self._author(own.commit))
+
+        def whose(flip: Flip) -> str:
+            commit, number = flip.commit, flip.commit.pull_number
+            if commit.sha in shas or number in numbers or f"commit {commit.sha}" in changes:
+                return ""
+            if flip.on_trunk:
+                return "" if share_code(mine, Line(commit.sha, frozenset(), commit.title, commit.message)) else TRUNK
+            change, theirs = self._change(commit), _person(self._author(commit))
+            if change in {None, *changes} or flip.queued or commit.sha in self._unplaced:
+                return ""
+            is_other = bool(author and theirs and author != theirs)
+            return change if change and is_other and not self._is_kin(own, commit, lines) else ""
+
+        before = min([own.middle, *self._landings(own, changes)])
+        return Asked(tests, since, before, whose, frozenset(shas), frozenset(numbers))
+
+    def _landings(self, own: _Own, changes: Container[str | None]) -> list[datetime]:
+        at = _times_of(own.rows)
+        return [at[row.pk] for row in own.rows if row.sha == own.commit.sha or self._change(row) in changes]
 
     # ── Trunk ────────────────────────────────────────────────────────────────────────────────────────────────────────
     def _find_bases(self, lines: dict[str, dict[str, bool]]) -> None:
         met = {own.commit.pk: {sha for sha, landed in lines[own.commit.sha].items() if landed} for own in self.telling}
         told = {own.commit.pk: pull.base_sha if (pull := self._pull(own.commit)) else "" for own in self.telling}
         shas = {sha for own in self.telling for sha in (*met[own.commit.pk], told[own.commit.pk]) if sha}
-        theirs = self._bases_of_alike(lines)
+        theirs = self._bases_elsewhere(lines)
         places = neighbours.places_of(self.repository, shas | set(theirs.values()) - {""})
         on_trunk = {place.commit.sha for place in places}
         self._unplaced = frozenset(sha for sha, base_sha in theirs.items() if base_sha not in on_trunk)
@@ -371,12 +418,11 @@ class _Gathering:
             own.base = self._base(own.commit, met[own.commit.pk], told[own.commit.pk], places)
             own.base_sha = own.base.commit.sha if own.base else told[own.commit.pk]
 
-    def _bases_of_alike(self, lines: dict[str, dict[str, bool]]) -> dict[str, str]:
-        """Return for the heads of look-alikes of which no parents lead to trunk what GitHub told as their base."""
-        commits = {run.commit.sha: run.commit for own in self.telling for run in own.alike}
+    def _bases_elsewhere(self, lines: dict[str, dict[str, bool]]) -> dict[str, str]:
+        """Return for heads elsewhere of which no parents lead to trunk what GitHub told as their base."""
         return {
             sha: pull.base_sha if (pull := self._pull(commit)) else ""
-            for sha, commit in commits.items()
+            for sha, commit in self._elsewhere.items()
             if not any(lines.get(sha, {}).values())
         }
 
@@ -520,6 +566,12 @@ class _Gathering:
             has_log=None if log is None else log.status == Log.Status.STORED,
             failures=causes,
         )
+
+
+def _person(login: str | None) -> str:
+    """How people are compared, as the engine does it; "" for whom nobody knows."""
+    key = (login or "").strip().removeprefix("@").casefold()
+    return "" if key == "ghost" else key
 
 
 def _is_queued(runs: Iterable[Run]) -> bool:
