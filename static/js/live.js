@@ -11,6 +11,7 @@
   let lastAsked = 0;
   let heard = 0; // the newest version that the server told of
   let waiting = null; // an answer whose new commits or columns the reader has yet to ask for
+  let outdated = null; // the grid that another one is to replace
   let troubled = 0;
 
   function root() { return document.getElementById("grid"); }
@@ -166,10 +167,25 @@
     bar.textContent = text;
     bar.hidden = false;
   }
+  // The reader's own questions (the filter, groups, other commits) go first: each of them brings a whole new grid, and
+  // what was asked for before it would undo it, or be put under an address that is not its own.
   function reload() {
     waiting = null;
-    htmx.ajax("GET", location.pathname === "/" ? root().dataset.base + "/" + encodeURI(root().dataset.branch) + location.search : location.href, { target: "#grid", swap: "outerHTML" });
+    outdated = root();
+    if (document.querySelector("body.htmx-request, .grid-area .htmx-request")) return;
+    const { base, branch } = root().dataset;
+    const address = location.pathname === "/" ? base + "/" + encodeURI(branch) + location.search : location.href;
+    // An answer that does not come has been told in the console; the next change asks again.
+    htmx.ajax("GET", address, { target: "#grid", swap: "outerHTML" }).catch(() => {});
   }
+  function giveWay() { htmx.trigger(document.body, "htmx:abort"); }
+  function isReaders(event) { return Boolean(event.target.closest?.(".grid-area")); }
+  document.addEventListener("htmx:beforeRequest", (event) => { if (isReaders(event)) giveWay(); });
+  document.addEventListener("htmx:historyCacheMiss", giveWay);
+  // It brought no grid: a filter that is no pattern, a server that does not answer.
+  document.addEventListener("htmx:afterRequest", function (event) {
+    if (isReaders(event)) setTimeout(() => { if (outdated && outdated === root()) reload(); });
+  });
   document.addEventListener("click", function (event) {
     if (!event.target.closest || !event.target.closest("[data-new-commits]") || !waiting) return;
     hud.card.close();

@@ -10,7 +10,7 @@ from hud.models import Commit
 from tests.browser.held import Held
 from tests.browser.serving import asgi_url
 from tests.browser.test_grid_live import open_live, row, set_cell
-from tests.factories import Trunk, make_trunk
+from tests.factories import Trunk, make_jobs, make_trunk
 
 __all__ = ["asgi_url"]
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
@@ -51,3 +51,54 @@ def test_a_change_is_asked_for_again_where_its_answer_met_another_grid(asgi_url:
     page.wait_for_url("**filter=build*")
     changes.release()
     expect(build_of(page, trunk.commits[-1])).to_have_attribute("data-state", "failure")
+
+
+# ── A grid that is exchanged while one types ─────────────────────────────────────────────────────────────────────────
+def add_job(trunk: Trunk) -> None:
+    make_jobs(trunk.repository, ["CI / docs"])
+    set_cell(trunk, trunk.commits[-1], 3, "p")
+
+
+def jobs_shown(page: Page) -> list[str]:
+    return page.eval_on_selector_all("th[data-job]", "heads => heads.map(head => head.dataset.job)")
+
+
+def test_what_is_typed_while_a_new_column_is_under_way_counts(asgi_url: str, page: Page, trunk: Trunk) -> None:
+    open_live(page, asgi_url, trunk)
+    columns = Held(page, r"kestrel/main\?group=off$")
+    add_job(trunk)
+    columns.wait()
+    page.locator("#filter").fill("unit")
+    page.wait_for_url("**filter=unit*")
+    columns.release()
+    assert "filter=unit" in page.url
+    assert page.locator("#filter").input_value() == "unit"
+    assert jobs_shown(page) == ["unit"]
+
+
+def test_a_new_column_waits_for_what_was_typed_before_it(asgi_url: str, page: Page, trunk: Trunk) -> None:
+    open_live(page, asgi_url, trunk)
+    held = Held(page, "filter=[du]")
+    page.locator("#filter").fill("d")
+    held.wait()
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url))
+    with page.expect_response(lambda answer: "/-/changes/" in answer.url):
+        add_job(trunk)
+    held.release()
+    expect(page.locator('th[data-job="docs"]')).to_be_visible()
+    assert page.locator("#filter").input_value() == "d"
+    assert jobs_shown(page) == ["build", "docs"]
+    assert "filter=d" in page.url
+    assert not [url for url in asked if url.endswith("kestrel/main?group=off")]
+
+
+def test_a_new_column_comes_after_a_filter_that_is_no_pattern(asgi_url: str, page: Page, trunk: Trunk) -> None:
+    open_live(page, asgi_url, trunk, "?group=off&regex=1")
+    held = Held(page, r"filter=(%28|\()")
+    page.locator("#filter").fill("(")
+    held.wait()
+    with page.expect_response(lambda answer: "/-/changes/" in answer.url):
+        add_job(trunk)
+    held.release()
+    expect(page.locator('th[data-job="docs"]')).to_be_visible()
