@@ -10,7 +10,6 @@
   let again = false;
   let lastAsked = 0;
   let heard = 0; // the newest version that the server told of
-  let waiting = null; // an answer whose new commits or columns the reader has yet to ask for
   let outdated = null; // the grid that another one is to replace
   let troubled = 0;
 
@@ -78,7 +77,7 @@
     hud.card.forget();
     setStatus(change.status);
     if (change.layout !== root().dataset.layout || !hud.scroller()) {
-      if (busy()) offer("The columns have changed: show them", change);
+      if (busy()) offer("The columns have changed: show them");
       else reload();
       return;
     }
@@ -89,10 +88,10 @@
     const first = change.rows.findIndex((row) => here.has(row.sha));
     const fresh = first < 0 ? change.rows : change.rows.slice(0, first);
     if (first >= 0 && rearranged(change.rows.slice(first), here)) {
-      if (busy()) offer("The order of commits has changed: show it", change);
+      if (busy()) offer("The order of commits has changed: show it");
       else reload();
     } else if (fresh.length && root().dataset.liveFirst !== undefined) {
-      if (busy()) offer(fresh.length + " new commit" + (fresh.length > 1 ? "s" : ""), change);
+      if (busy()) offer(fresh.length + " new commit" + (fresh.length > 1 ? "s" : ""));
       else insert(fresh);
     }
     document.dispatchEvent(new CustomEvent("hud:swapped"));
@@ -161,8 +160,7 @@
     if (place && place.row.isConnected) hud.cursor.put(place);
   }
 
-  function offer(text, change) {
-    waiting = change;
+  function offer(text) {
     const bar = document.querySelector("[data-new-commits]");
     bar.textContent = text;
     bar.hidden = false;
@@ -170,7 +168,6 @@
   // The reader's own questions (the filter, groups, other commits) go first: each of them brings a whole new grid, and
   // what was asked for before it would undo it, or be put under an address that is not its own.
   function reload() {
-    waiting = null;
     outdated = root();
     if (document.querySelector("body.htmx-request, .grid-area .htmx-request")) return;
     const { base, branch } = root().dataset;
@@ -187,12 +184,11 @@
     if (isReaders(event)) setTimeout(() => { if (outdated && outdated === root()) reload(); });
   });
   document.addEventListener("click", function (event) {
-    if (!event.target.closest || !event.target.closest("[data-new-commits]") || !waiting) return;
+    if (!event.target.closest || !event.target.closest("[data-new-commits]")) return;
     hud.card.close();
     reload();
   });
   document.addEventListener("hud:replaced", function () {
-    waiting = null;
     open();
     catchUp();
   });

@@ -9,7 +9,7 @@ from playwright.sync_api import Page, expect
 from hud.models import Commit
 from tests.browser.held import Held
 from tests.browser.serving import asgi_url
-from tests.browser.test_grid_live import open_live, row, set_cell
+from tests.browser.test_grid_live import add_commit, open_live, row, set_cell
 from tests.factories import Trunk, make_jobs, make_trunk
 
 __all__ = ["asgi_url"]
@@ -102,3 +102,18 @@ def test_a_new_column_comes_after_a_filter_that_is_no_pattern(asgi_url: str, pag
         add_job(trunk)
     held.release()
     expect(page.locator('th[data-job="docs"]')).to_be_visible()
+
+
+def test_the_bar_of_new_commits_works_beside_a_filter_that_is_no_pattern(
+    asgi_url: str, page: Page, trunk: Trunk
+) -> None:
+    open_live(page, asgi_url, trunk, "?group=off&regex=1")
+    page.eval_on_selector(".grid-scroll", "e => { e.scrollTop = 300; }")
+    added = add_commit(trunk, "pp ")
+    bar = page.locator("[data-new-commits]")
+    expect(bar).to_have_text("1 new commit")
+    page.locator("#filter").fill("(")
+    expect(page.locator("#filter-error")).to_contain_text("Not a pattern")
+    bar.click()
+    expect(page.locator("tbody tr").first).to_have_attribute("data-sha", added.sha)
+    expect(bar).to_be_hidden()
