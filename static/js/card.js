@@ -6,6 +6,7 @@
   const PLAIN_MS = 450; // green cells are passed over all the time: one has to rest on them
   const LEAVE_MS = 180;
   const kept = new Map(); // address -> text; emptied when something changed
+  let changes = 0; // so often
   const card = document.createElement("div");
   card.className = "card";
   card.id = "cell-card";
@@ -21,7 +22,7 @@
     place: () => shown,
     pinned: () => card.dataset.pinned !== undefined,
     pin(place) { show(place, true); },
-    forget() { kept.clear(); },
+    forget() { kept.clear(); changes++; },
     link: (name) => (card.hidden ? null : card.querySelector("[data-" + name + "]")),
   };
 
@@ -34,10 +35,11 @@
     asked = address;
     let text = kept.get(address);
     if (text === undefined) {
+      const before = changes;
       try {
         const answer = await fetch(address, { headers: { "HX-Request": "true" } });
         text = answer.ok ? await answer.text() : "<p>The card could not be read (" + answer.status + "). The link still leads to the run.</p>";
-        if (answer.ok) kept.set(address, text);
+        if (answer.ok && changes === before) kept.set(address, text);
       } catch {
         text = "<p>HUD does not answer. What you see may be old.</p>";
       }

@@ -3,10 +3,12 @@ ends at what is so, and as it was asked for."""
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from playwright.sync_api import Page, expect
 
-from hud.models import Commit
+from hud.models import Cell, Commit
 from tests.browser.held import Held
 from tests.browser.serving import asgi_url
 from tests.browser.test_grid_live import add_commit, open_live, row, set_cell
@@ -117,3 +119,23 @@ def test_the_bar_of_new_commits_works_beside_a_filter_that_is_no_pattern(
     bar.click()
     expect(page.locator("tbody tr").first).to_have_attribute("data-sha", added.sha)
     expect(bar).to_be_hidden()
+
+
+# ── The card ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+def test_a_card_from_before_a_change_is_not_kept(asgi_url: str, page: Page) -> None:
+    trunk = make_trunk(["p.p", *["..."] * 6], JOBS, with_cells=True)
+    newest = trunk.commits[-1]
+    open_live(page, asgi_url, trunk)
+    held = Held(page, "/-/card/")
+    build_of(page, newest).click()
+    held.wait()
+    Cell.objects.filter(commit=newest, job=trunk.jobs[0]).update(state="failure")
+    set_cell(trunk, newest, 0, "X")
+    expect(build_of(page, newest)).to_have_attribute("data-state", "failure")
+    held.release()
+    card = page.locator("#cell-card")
+    expect(card.get_by_role("heading")).to_have_accessible_name(re.compile("^running"))
+    page.keyboard.press("Escape")
+    with page.expect_request("**/-/card/**"):
+        build_of(page, newest).click()
+    expect(card.get_by_role("heading")).to_have_accessible_name(re.compile("^failed"))
