@@ -34,8 +34,13 @@
     cursor.style.left = rect.left - box.left + scroller.scrollLeft + "px";
     cursor.style.top = rect.top - box.top + scroller.scrollTop - scroller.clientTop + "px";
     cursor.style.width = rect.width + "px";
+    name();
+  }
+  // Say what stands under the cursor, and lead there.
+  function name() {
+    const words = hud.wordsOf(place);
     cursor.href = hud.linkOf(place);
-    cursor.setAttribute("aria-label", hud.wordsOf(place));
+    if (cursor.getAttribute("aria-label") !== words) cursor.setAttribute("aria-label", words); // else it is read again
   }
   hud.cursor = { put, place: () => place, settle, element: cursor };
 
@@ -170,6 +175,7 @@
   document.addEventListener("hud:replaced", function () {
     if (!document.getElementById("grid")?.contains(cursor)) settle();
   });
+  document.addEventListener("hud:swapped", function () { if (place && place.row.isConnected) name(); });
   addEventListener("resize", function () { if (place && place.row.isConnected) put(place); });
   settle();
 })();

@@ -139,3 +139,16 @@ def test_a_card_from_before_a_change_is_not_kept(asgi_url: str, page: Page) -> N
     with page.expect_request("**/-/card/**"):
         build_of(page, newest).click()
     expect(card.get_by_role("heading")).to_have_accessible_name(re.compile("^failed"))
+
+
+# ── The keyboard's cursor ────────────────────────────────────────────────────────────────────────────────────────────
+def test_the_cursor_says_what_its_cell_became_meanwhile(asgi_url: str, page: Page, trunk: Trunk) -> None:
+    open_live(page, asgi_url, trunk)
+    page.keyboard.press("ArrowUp")
+    page.keyboard.press("Escape")
+    cursor = page.locator(".cursor")
+    expect(cursor).to_be_focused()
+    expect(cursor).to_have_accessible_name(re.compile(": running"))
+    set_cell(trunk, trunk.commits[-1], 0, "X")
+    expect(cursor).to_have_accessible_name(re.compile(": failed"))
+    expect(cursor).to_be_focused()
