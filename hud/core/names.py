@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+
+from classifier.verdict import jobs
 
 _CHUNKS = re.compile(r"(\d+)")
 _PARENTHESES = re.compile(r"^(?P<base>.*?)\s*(?P<inside>\([^()]*\))\s*$", re.DOTALL)
@@ -86,6 +88,28 @@ def _full(column: ColumnName) -> str:
 def _with_file(column: ColumnName) -> str:
     file = column.path.rsplit("/", 1)[-1]
     return f"{column.full} [{file}]" if file else column.full
+
+
+def told_apart(columns: Sequence[ColumnName]) -> dict[int, str]:
+    """Return for each column "workflow / job"; where that would mean jobs of several workflow files, shard and runner
+    aside, with the file behind the workflow.
+
+    >>> told_apart([ColumnName(0, "CI", "unit", ".github/workflows/linux.yml"), ColumnName(1, "CI", "unit", "b.yml")])
+    {0: 'CI [linux.yml] / unit', 1: 'CI [b.yml] / unit'}
+    """
+    families = {column.column: jobs.family_of(column.full) for column in columns}
+    paths: dict[str, set[str]] = defaultdict(set)
+    for column in columns:
+        paths[families[column.column]].add(column.path)
+    return {column.column: _telling_file(column, paths[families[column.column]]) for column in columns}
+
+
+def _telling_file(column: ColumnName, paths: Collection[str]) -> str:
+    if len(paths) < 2:
+        return column.full
+    files = Counter(path.rsplit("/", 1)[-1] for path in paths)
+    file = column.path.rsplit("/", 1)[-1]
+    return f"{column.group_name} [{(file if files[file] == 1 else column.path) or 'no file'}] / {column.plain}"
 
 
 @lru_cache(maxsize=_KEPT)

@@ -12,6 +12,7 @@ from classifier.verdict import Failure as Cause
 from classifier.verdict import Run as Attempt
 from classifier.verdict import Settings
 from classifier.verdict.mass import MASS_WORDS, mass_failure_of
+from hud.core.names import told_apart
 from hud.models import Cell, Run
 from hud.queries.grid import repository_jobs
 
@@ -115,8 +116,13 @@ class MassLook:
         self._read(self._dying[pk].ended_at for pk in run_ids if pk in self._dying)
         if not self._dying:
             return {}
-        self._names = self._names or {j.job_id: j.name.full for j in repository_jobs(self._repository_id).values()}
+        self._names = self._names or self._told_names()
         return members_of_mass(list(self._dying.values()), run_ids, self._names)
+
+    def _told_names(self) -> dict[int, str]:
+        jobs = repository_jobs(self._repository_id)
+        names = told_apart([job.name for job in jobs.values()])
+        return {job.job_id: names[column] for column, job in jobs.items()}
 
     def _read(self, moments: Iterable[datetime]) -> None:
         new = [at for at in moments if not any(abs(at - known) <= 2 * REACH for known in self._read_at)]

@@ -10,7 +10,7 @@ Ids of the engine's runs: GitHub's job id as text, or `cell <sha> <column>` for 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from functools import cached_property
@@ -23,14 +23,12 @@ from classifier.verdict import Run as Attempt
 from classifier.verdict.mass import failed_of_infrastructure
 from hud.core.cell import FAILING, State, state_of
 from hud.core.cellcode import FAILING_CHARS, GREEN_CHARS, LOOKS, PASSED_CHARS
-from hud.core.jobrules import JobLists
 from hud.core.kinship import Aim, Line, is_stacked, share_code
 from hud.core.thinning import telling_indexes
 from hud.models import BranchCommit, Commit, Log, PullRequest, Repository, Run
 from hud.queries import neighbours
 from hud.queries.flips import FLIP_WINDOW, TRUNK, Asked, Flip, Flips, flip_rates, flips_of, without_healed
-from hud.queries.grid import GridJob, repository_jobs
-from hud.queries.jobrules import job_lists
+from hud.queries.known_jobs import JobsOf
 from hud.queries.mass import REACH, Dying, dying_around
 from hud.queries.neighbours import TrunkRow
 from hud.queries.verdictsettings import verdict_settings
@@ -47,10 +45,14 @@ Moved = Commit | TrunkRow
 
 @dataclass(frozen=True, slots=True)
 class Gathered:
-    """The scenarios of a commit's failed and stopped runs, by row id, and by what kinds of jobs to judge them."""
+    """The scenarios of a commit's failed and stopped runs, by row id, and by what kinds of jobs to judge them.
+
+    `families`: the stable names of the runs' jobs.
+    """
 
     scenarios: dict[int, Scenario]
     runs: dict[int, Run]
+    families: dict[int, str]
     kinds: jobs.JobKinds
     pull: PullRequest | None
 
@@ -60,24 +62,6 @@ def is_judged(run: Run) -> bool:
     log = getattr(run, "log", None)
     state, _ = state_of(run.status, run.told_conclusion or run.conclusion or None)
     return (state in FAILING or state is State.CANCELLED) and not (log and log.status == Log.Status.PENDING)
-
-
-@dataclass(frozen=True, slots=True)
-class JobsOf:
-    """A repository's jobs by id and what it declares about them: the same for all of its commits."""
-
-    jobs: Mapping[int, GridJob]
-    lists: JobLists
-
-    @classmethod
-    def read(cls, repository: Repository) -> JobsOf:
-        """Two statements."""
-        jobs = {job.job_id: job for job in repository_jobs(repository.pk).values()}
-        return cls(jobs, job_lists(repository.pk))
-
-    def name(self, job_id: int) -> str:
-        job = self.jobs.get(job_id)
-        return job.name.full if job else f"job {job_id}"
 
 
 def gather(commit: Commit, known: JobsOf | None = None) -> Gathered:
@@ -136,7 +120,7 @@ class _Gathering:
 
     def __init__(self, repository: Repository, commits: Sequence[Commit], known: JobsOf) -> None:
         self.repository, self.known = repository, known
-        self.jobs, self.lists = known.jobs, known.lists
+        self.jobs = known.jobs
         self._kin: dict[str, tuple[frozenset[int], frozenset[int]]] = {}
         runs = neighbours.runs_of(commits)
         self.own = [self._own(commit, runs[commit.pk]) for commit in commits]
@@ -147,8 +131,6 @@ class _Gathering:
         self._unplaced: frozenset[str] = frozenset()
         self._flips = Flips({}, {})
         self._elsewhere: dict[str, Commit] = {}
-        self._names = [job.name.full for job in self.jobs.values()]
-        self._unstable = self.lists.unstable_among(self._names)
         self._attempts: dict[int, Attempt] = {}
         self._on_trunk: dict[tuple[int, datetime], Attempt] = {}
         self._landing_lines: dict[str, Line] = {}
@@ -161,8 +143,8 @@ class _Gathering:
         return own
 
     def gathered(self) -> dict[int, Gathered]:
-        kinds = self.lists.job_kinds()
-        found = {own.commit.pk: Gathered({}, {}, kinds, None) for own in self.own}
+        kinds = self.known.kinds
+        found = {own.commit.pk: Gathered({}, {}, {}, kinds, None) for own in self.own}
         if not self.telling:
             return found
         self.causes = neighbours.causes_of(run.pk for own in self.telling for run in own.runs)
@@ -183,6 +165,7 @@ class _Gathering:
             found[own.commit.pk] = Gathered(
                 self._scenarios(own, behind, near, dying, rates[own.commit.pk]),
                 {run.pk: run for run in own.judged},
+                {run.pk: self.known.family(run.job_id) for run in own.judged},
                 kinds,
                 self._pull(own.commit),
             )
@@ -246,25 +229,17 @@ class _Gathering:
         """Return the ids of the jobs of one family, and of its sibling configurations. `name`: of any of its jobs."""
         known = self._kin.get(family)
         if known is None:
-            near = self._by_word[jobs.parse(name).word]
+            near = self.known.by_word[jobs.parse(name).word]
             same = frozenset(i for i, full in near if jobs.family_of(full) == family)
             known = self._kin[family] = same, frozenset(i for i, full in near if jobs.is_sibling(full, name))
         return known
 
-    @cached_property
-    def _by_word(self) -> Mapping[str, list[tuple[int, str]]]:
-        found: dict[str, list[tuple[int, str]]] = defaultdict(list)
-        for i, job in self.jobs.items():
-            full = job.name.full
-            found[jobs.parse(full).word].append((i, full))
-        return found
-
     def _declared(self, own: _Own) -> Declared:
-        pull, names = self._pull(own.commit), self._names
+        pull = self._pull(own.commit)
         return Declared(
-            unstable_jobs=self._unstable,
-            known_flaky_tests=tuple(line.pattern for line in self.lists.flaky),
-            suppressed_by_labels=self.lists.suppressed_among(names, pull.labels if pull else ()),
+            unstable_jobs=self.known.unstable,
+            known_flaky_tests=tuple(line.pattern for line in self.known.lists.flaky),
+            suppressed_by_labels=self.known.suppressed_by(pull.labels if pull else ()),
         )
 
     # ── Changes ──────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -34,12 +34,13 @@ from hud.models import (
     Verdict,
 )
 from hud.queries.grid import repository_jobs
+from hud.queries.known_jobs import JobsOf
 from hud.queries.mass import lone_cells
 from hud.queries.pulls import pull_numbers_of
 from hud.services.batch import Batch
 from hud.services.bulk import update_rows
 from hud.services.cells import character_of, write_characters
-from hud.services.evidence import SETTINGS, Gathered, JobsOf, gather_all
+from hud.services.evidence import SETTINGS, Gathered, gather_all
 from hud.services.locks import lock_repository
 from hud.services.overlay import overlay, told_of
 
@@ -269,7 +270,7 @@ def _write(repository: Repository, gathered: Mapping[int, Gathered]) -> None:
     for found in gathered.values():
         for run_id, answer in _answers(found).items():
             row = kept.pop(run_id, None)
-            values = _values(answer, found.scenarios[run_id].run)
+            values = _values(answer, found.scenarios[run_id].run, found.families[run_id])
             if row is None:
                 made.append(Verdict(run_id=run_id, repository=repository, **values))
             elif any(getattr(row, name) != value for name, value in values.items()):
@@ -288,7 +289,7 @@ _WRITTEN = (
 )  # fmt: skip
 
 
-def _values(answer: Answer, run: Attempt) -> dict[str, Any]:
+def _values(answer: Answer, run: Attempt, family: str) -> dict[str, Any]:
     """What stands in a verdict's row."""
     return dict(
         zip(
@@ -303,7 +304,7 @@ def _values(answer: Answer, run: Attempt) -> dict[str, Any]:
                 answer.engine_version,
                 answer.since.commit if answer.since else "",
                 answer.since is not None and answer.since.is_first,
-                jobs.family_of(run.job)[:800],
+                family[:800],
                 run.pushed_at or run.completed_at or timezone.now(),
             ),
             strict=True,

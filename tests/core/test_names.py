@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hud.core.names import ColumnName, display_names, natural_key, short_label, short_labels
+from hud.core.names import ColumnName, display_names, natural_key, short_label, short_labels, told_apart
 from hud.synthetic.columns import make_columns
 
 texts = st.text("abc (),12/", max_size=12)
@@ -26,6 +26,27 @@ def test_workflows_of_one_name_are_told_apart_by_their_files() -> None:
         [ColumnName(0, "CI", "unit", ".github/workflows/a.yml"), ColumnName(1, "CI", "unit", ".github/workflows/b.yml")]
     )
     assert names == {0: "CI / unit [a.yml]", 1: "CI / unit [b.yml]"}
+
+
+def test_the_engine_is_told_the_file_where_two_have_a_job_of_one_stable_name() -> None:
+    columns = [
+        ColumnName(0, "CI", "unit (default, 1, 2, a)", ".github/workflows/linux.yml"),
+        ColumnName(1, "CI", "unit (default, 2, 2, b)", ".github/workflows/windows.yml"),
+        ColumnName(2, "CI", "lint", ".github/workflows/linux.yml"),
+        ColumnName(3, "CI", "unit (default, 1, 1)"),
+        ColumnName(4, "Docs", "unit", "a/x.yml"),
+        ColumnName(5, "Docs", "unit", "b/x.yml"),
+        ColumnName(6, "Docs", "build", "b/x.yml"),
+    ]
+    assert list(told_apart(columns).values()) == [
+        "CI [linux.yml] / unit (default, 1, 2, a)",
+        "CI [windows.yml] / unit (default, 2, 2, b)",
+        "CI / lint",
+        "CI [no file] / unit (default, 1, 1)",
+        "Docs [a/x.yml] / unit",
+        "Docs [b/x.yml] / unit",
+        "Docs / build",
+    ]
 
 
 def test_a_name_that_looks_like_a_longer_one_of_another_job_is_not_taken_twice() -> None:
