@@ -166,7 +166,7 @@ def _cell_out(job: str, job_id: int, cell: CellDetail, streak: str) -> dict[str,
 def status(request: HttpRequest, owner: str, name: str, branch: str) -> dict[str, Any]:
     found = _branch(owner, name, branch)
     page = newest_page(found)
-    told = trunk_status(found, page.newest, page.streaks, page.blocking, page.may_skip)
+    told = trunk_status(found, page.newest, page.streaks, page.blocking, page.may_skip, page.open_rows)
     return {
         "colour": told.colour,
         "streaks": told.streaks,

@@ -7,7 +7,7 @@ from hud.core.cell import SIGNAL, State
 from hud.core.cellcode import ABSENT, GREEN_CHARS, LOOKS
 
 RECENT_ROWS = 20
-_SKIPPED_CHARS = frozenset({ABSENT, *(char for char, look in LOOKS.items() if look.state is State.SKIPPED)})
+_SKIPPED_CHARS = frozenset(char for char, look in LOOKS.items() if look.state is State.SKIPPED)
 SIGNAL_CHARS = frozenset(char for char, look in LOOKS.items() if look.state in SIGNAL)
 _SIGNAL_BITS = {code: int(chr(code) in SIGNAL_CHARS) for code in range(128)}  # cells are ASCII
 
@@ -29,26 +29,30 @@ def default_blocking(rows: Sequence[str], scheduled: Collection[int] = ()) -> tu
 
 
 def viable_position(
-    rows: Iterable[tuple[int, str]], blocking: Sequence[int], may_skip: Collection[int] = ()
+    rows: Iterable[tuple[int, str]],
+    blocking: Sequence[int],
+    may_skip: Collection[int] = (),
+    open_rows: Collection[int] = (),
 ) -> int | None:
     """Return the first position of `rows` (position, cells; newest first) whose `blocking` columns are all green.
 
     Green is success, flaky or not. Skipped, pending and absent are not green: nobody has seen that commit pass. Those
-    in `may_skip` may be skipped or absent, as long as some blocking job passed. Without blocking columns nothing is
-    viable.
+    in `may_skip` may be skipped or absent, as long as some blocking job passed; but on `open_rows` (positions), where a
+    workflow goes on, an absent one may be to come. Without blocking columns nothing is viable.
     """
     if not blocking:
         return None
     if may_skip:
-        return next((position for position, cells in rows if not not_green(cells, blocking, may_skip)), None)
+        return next((at for at, cells in rows if not not_green(cells, blocking, may_skip, at in open_rows)), None)
     pick, width = itemgetter(*blocking), max(blocking) + 1
     return next((position for position, cells in rows if GREEN_CHARS.issuperset(pick(cells.ljust(width)))), None)
 
 
-def not_green(cells: str, blocking: Sequence[int], may_skip: Collection[int] = ()) -> list[int]:
-    """Return the blocking columns that keep a commit from being viable: all of them where none passed."""
+def not_green(cells: str, blocking: Sequence[int], may_skip: Collection[int] = (), is_open: bool = False) -> list[int]:
+    """Return the blocking columns that keep a commit from being viable: all of them where none passed. `is_open`: a
+    workflow goes on there, which may still bring what is absent."""
     chars = {column: cells[column : column + 1] or ABSENT for column in blocking}
     if GREEN_CHARS.isdisjoint(chars.values()):
         return list(blocking)
-    allowed = GREEN_CHARS | _SKIPPED_CHARS
+    allowed = GREEN_CHARS | _SKIPPED_CHARS | (frozenset() if is_open else {ABSENT})
     return [c for c, char in chars.items() if char not in (allowed if c in may_skip else GREEN_CHARS)]

@@ -30,6 +30,7 @@ from hud.core.names import ColumnName, display_names
 from hud.core.viable import RECENT_ROWS, default_blocking
 from hud.models import Branch, BranchCommit, ForceMerge, GroupRule, Job, PullRequest, Repository, Streak, WorkflowRun
 from hud.queries.jobrules import job_lists
+from hud.queries.openruns import open_rows
 from hud.queries.remembered import remembered
 
 NEWEST_ROWS = 100
@@ -88,8 +89,9 @@ class GridPage:
     """What a page of the grid is drawn from.
 
     `groups` hold the columns that are shown; `jobs` all jobs by column; `newest` the top of the branch, whatever the
-    page; `blocking` the columns that must be green, `may_skip` those of them that may also be skipped; `job_count`:
-    jobs that ran on these rows, shown or not.
+    page; `blocking` the columns that must be green, `may_skip` those of them that may also be skipped; `open_rows`: on
+    which of the newest rows (positions) workflows go on, told where some job may be skipped; `job_count`: jobs that ran
+    on these rows, shown or not.
     """
 
     rows: tuple[GridRow, ...]
@@ -101,6 +103,7 @@ class GridPage:
     job_count: int
     has_older: bool
     may_skip: frozenset[int] = frozenset()
+    open_rows: frozenset[int] = frozenset()
 
     @property
     def shown_count(self) -> int:
@@ -133,6 +136,7 @@ class _Trunk:
     columns: _Columns
     blocking: tuple[int, ...]
     may_skip: frozenset[int]
+    open_rows: frozenset[int]
 
 
 @remembered(most=32, key=lambda branch: (branch.pk, branch.version))
@@ -140,7 +144,10 @@ def _trunk(branch: Branch) -> _Trunk:
     newest = newest_rows(branch)
     columns = _columns(branch.repository)
     blocking, may_skip = blocking_columns(branch, newest, columns.jobs, columns.lists)
-    return _Trunk(tuple(newest), columns, blocking, may_skip)
+    still_open: frozenset[int] = frozenset()
+    if may_skip and newest:
+        still_open = open_rows(branch, newest[-1].position, newest[0].position, columns.jobs, blocking)
+    return _Trunk(tuple(newest), columns, blocking, may_skip, still_open)
 
 
 @remembered(most=64, key=lambda branch, view, job_filter: (branch.pk, branch.version, view, job_filter))
@@ -166,6 +173,7 @@ def grid_page(branch: Branch, view: GridView, job_filter: JobFilter) -> GridPage
         job_count=len(seen),
         has_older=has_older,
         may_skip=may_skip,
+        open_rows=trunk.open_rows,
     )
 
 

@@ -11,7 +11,7 @@ from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.utils import timezone
 
 from hud.core.names import ColumnName
-from hud.models import Commit, WorkflowRun
+from hud.models import Branch, Commit, WorkflowRun
 
 if TYPE_CHECKING:
     from hud.queries.grid import GridJob
@@ -37,6 +37,17 @@ def open_runs(commit: Commit) -> list[OpenRun]:
     return [OpenRun(pk, ColumnName(0, name, "", path).group_name or "a workflow") for pk, name, path in told]
 
 
+def open_rows(
+    branch: Branch, oldest: int, newest: int, jobs: Mapping[int, GridJob], blocking: Collection[int]
+) -> frozenset[int]:
+    """Return the positions from `oldest` to `newest` on whose commits a workflow goes on that has or may have one of
+    the `blocking` columns. One statement."""
+    there = open_attempts().filter(commit__places__branch=branch, commit__places__position__range=(oldest, newest))
+    found = list(there.values_list("commit__places__position", "workflow_id").distinct())
+    holding = may_block({workflow_id for _, workflow_id in found}, jobs, blocking)
+    return frozenset(position for position, workflow_id in found if workflow_id in holding)
+
+
 def open_attempts() -> QuerySet[WorkflowRun]:
     """Newest attempts of workflow runs that have not ended, as far as anybody told. What is older than GitHub lets a
     run live has ended, and its word was lost."""
@@ -46,6 +57,11 @@ def open_attempts() -> QuerySet[WorkflowRun]:
         repository=OuterRef("repository"), external_id=OuterRef("external_id"), attempt__gt=OuterRef("attempt")
     )
     return WorkflowRun.objects.filter(~Exists(newer), ~Q(status="completed") | Q(conclusion__in=_NO_END), alive)
+
+
+def is_open(attempt: WorkflowRun) -> bool:
+    """Whether an attempt has not ended, as far as anybody told."""
+    return attempt.status != "completed" or attempt.conclusion in _NO_END
 
 
 def may_block(workflow_ids: Iterable[int], jobs: Mapping[int, GridJob], blocking: Collection[int]) -> set[int]:

@@ -61,10 +61,11 @@ def trunk_status(
     streaks: Sequence[StreakSpan],
     blocking: Sequence[int],
     may_skip: Collection[int] = (),
+    open_rows: Collection[int] = (),
 ) -> TrunkStatus:
-    """Return the status of the branch from its newest rows and the streaks that last."""
+    """Return the status of the branch from its newest rows and the streaks that last. `open_rows`: see `GridPage`."""
     updated_at = max((t for t in (branch.changed_at, branch.polled_at) if t), default=None)
-    return replace(_status(branch, newest, streaks, blocking, may_skip), updated_at=updated_at)
+    return replace(_status(branch, newest, streaks, blocking, may_skip, open_rows), updated_at=updated_at)
 
 
 @remembered(most=64, key=lambda branch, *_: (branch.pk, branch.version))
@@ -74,11 +75,12 @@ def _status(
     streaks: Sequence[StreakSpan],
     blocking: Sequence[int],
     may_skip: Collection[int],
+    open_rows: Collection[int],
 ) -> TrunkStatus:
     """The streaks that last, the rows and the lists are the same for all pages of a version."""
     lasting = [s for s in streaks if s.end is None and _counts(s, newest)]
     oldest = min(lasting, key=lambda s: s.first_bad, default=None)
-    viable = viable_position([(row.position, row.cells) for row in newest], blocking, may_skip)
+    viable = viable_position([(row.position, row.cells) for row in newest], blocking, may_skip, open_rows)
     behind = next((i for i, row in enumerate(newest) if row.position == viable), None)
     return TrunkStatus(
         colour=_colour(lasting, newest),

@@ -9,7 +9,8 @@ from hud.core.gridview import GridView
 from hud.core.jobfilter import JobFilter
 from hud.core.viable import not_green, viable_position
 from hud.models import Branch, BranchCommit
-from hud.queries.grid import NEWEST_ROWS, GridPage, grid_page
+from hud.queries.grid import NEWEST_ROWS, GridPage, GridRow, grid_page
+from hud.queries.openruns import open_rows
 from hud.queries.remembered import remembered
 
 MOST_VIABLE_ROWS = 5_000
@@ -48,15 +49,16 @@ def newest_page(branch: Branch) -> GridPage:
 def viable_of(branch: Branch) -> Viable:
     """Return the viable commit: the status sentence's where that has one, else the newest further down.
 
-    The newest rows are read as the grid's; each further `ROWS_A_CHUNK` of them takes one statement, until one is
-    viable, the branch ends, or `MOST_VIABLE_ROWS` were looked at.
+    The newest rows are read as the grid's; each further `ROWS_A_CHUNK` of them takes one statement, and one more where
+    some job may be skipped, until one is viable, the branch ends, or `MOST_VIABLE_ROWS` were looked at.
     """
     page = newest_page(branch)
     looked_at, has_more = 0, False
     found: tuple[int, str] | None = None
     for chunk, goes_on in _chunks(branch, page):
         has_more = goes_on
-        position = viable_position([(row[0], row[2]) for row in chunk], page.blocking, page.may_skip)
+        still_open = _open_rows(branch, page, chunk)
+        position = viable_position([(row[0], row[2]) for row in chunk], page.blocking, page.may_skip, still_open)
         found = next(((i, sha) for i, (at, sha, _) in enumerate(chunk) if at == position), None)
         if found:
             break
@@ -68,7 +70,7 @@ def viable_of(branch: Branch) -> Viable:
         behind=behind,
         looked_at=looked_at if behind is None else behind + 1,
         blocking=tuple(page.jobs[c].display for c in page.blocking if c in page.jobs),
-        blocked=tuple((row.sha, _not_green(page, row.cells)) for row in newer),
+        blocked=tuple((row.sha, _not_green(page, row)) for row in newer),
         more_blocked=(looked_at if behind is None else behind) - len(newer),
         is_cut=found is None and has_more,
     )
@@ -92,6 +94,15 @@ def _chunks(branch: Branch, page: GridPage) -> Iterator[tuple[list[Row], bool]]:
         count += len(chunk)
 
 
-def _not_green(page: GridPage, cells: str) -> tuple[str, ...]:
-    columns = not_green(cells, page.blocking, page.may_skip)
+def _open_rows(branch: Branch, page: GridPage, chunk: list[Row]) -> frozenset[int]:
+    """Return on which of the rows a workflow goes on, where that matters. One statement for a chunk of older rows."""
+    if not page.may_skip or not chunk:
+        return frozenset()
+    if chunk[0][0] == page.newest[0].position:
+        return page.open_rows
+    return open_rows(branch, chunk[-1][0], chunk[0][0], page.jobs, page.blocking)
+
+
+def _not_green(page: GridPage, row: GridRow) -> tuple[str, ...]:
+    columns = not_green(row.cells, page.blocking, page.may_skip, row.position in page.open_rows)
     return tuple(page.jobs[c].display for c in columns if c in page.jobs)

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 from hud.core.facts import WorkflowRunFact
 from hud.core.join import earliest, join_progress, join_text, latest
 from hud.models import Job, Run, Workflow, WorkflowRun
+from hud.queries.openruns import is_open
 from hud.services.batch import Batch
 from hud.services.bulk import insert_rows, update_rows
 from hud.services.commits import ensure_commits
@@ -32,15 +33,15 @@ def write_workflow_runs(batch: Batch, facts: Sequence[WorkflowRunFact]) -> list[
             row = WorkflowRun(repository=batch.repository, external_id=fact.run_id, attempt=fact.attempt)
             row.status = ""
             known[(fact.run_id, fact.attempt)] = row
-        before, told = (row.workflow_id, row.event), (row.status, row.conclusion)
+        before, was_open = (row.workflow_id, row.event), row.pk is not None and is_open(row)
         row.commit = commits[fact.head_sha]
         row.workflow = workflows[_identity(fact)]
         _join_workflow_run(row, fact)
         if before != (row.workflow_id, row.event):  # what runs on a schedule only does not block
             told_anew.add(row.commit_id)
-        if told != (row.status, row.conclusion):
+        if was_open != is_open(row) or row.pk is None:
             batch.advanced_workflows.add(row.commit_id)
-    batch.touch_branches_of(told_anew)
+    batch.touch_branches_of(told_anew | batch.advanced_workflows)  # what goes on is not viable yet
     touched = [known[(f.run_id, f.attempt)] for f in facts]
     rows = list({(r.external_id, r.attempt): r for r in touched}.values())
     update_rows([r for r in rows if r.pk is not None], _UPDATED)

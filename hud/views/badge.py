@@ -22,7 +22,7 @@ def badge(request: HttpRequest, owner: str, name: str, branch: str) -> HttpRespo
     if found is None:
         return _drawn(request, branch[:60], "unknown", "#57606a", status=404)
     page = newest_page(found)
-    told = trunk_status(found, page.newest, page.streaks, page.blocking, page.may_skip)
+    told = trunk_status(found, page.newest, page.streaks, page.blocking, page.may_skip, page.open_rows)
     return _drawn(request, found.name[:60], _words(told.colour, told.streaks), _FILL.get(told.colour, "#57606a"))
 
 

@@ -59,7 +59,7 @@ def read_grid(request: HttpRequest, branch: Branch) -> Grid:
     job_filter, error = _filter_of(asked)
     view = replace(asked, filter="") if error else asked
     page = grid_page(branch, view, job_filter)
-    status = trunk_status(branch, page.newest, page.streaks, page.blocking, page.may_skip)
+    status = trunk_status(branch, page.newest, page.streaks, page.blocking, page.may_skip, page.open_rows)
     drawn = draw_grid(page, view, branch)
     return Grid(branch, asked, view, error, page, status, drawn)
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hud.core.viable import default_blocking, viable_position
+from hud.core.viable import default_blocking, not_green, viable_position
 from tests.picture import PICTURE
 
 
@@ -34,6 +34,20 @@ def test_a_job_that_does_not_block_may_be_red() -> None:
 
 def test_where_nothing_blocks_nothing_is_viable() -> None:
     assert viable("...", blocking=()) is None
+
+
+@pytest.mark.parametrize(
+    ("sign", "is_open", "found"), [(" ", False, 1), (" ", True, None), ("-", True, 1), (".", True, 1)]
+)
+def test_what_may_be_skipped_may_be_absent_where_nothing_goes_on(sign: str, is_open: bool, found: int | None) -> None:
+    cells = rows("." + sign)[0]
+    assert viable_position([(1, cells)], (0, 1), {1}, {1} if is_open else ()) == found
+    assert not_green(cells, (0, 1), {1}, is_open) == ([] if found else [1])
+
+
+def test_what_goes_on_elsewhere_does_not_matter() -> None:
+    cells = rows(". ", ". ")
+    assert viable_position([(2, cells[0]), (1, cells[1])], (0, 1), {1}, {2}) == 1
 
 
 def test_by_default_jobs_block_that_say_something_about_most_commits() -> None:

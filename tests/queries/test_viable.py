@@ -10,11 +10,17 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from pytest_django import DjangoAssertNumQueries
 
+from hud.core.github import facts_of
+from hud.core.jobrules import BLOCKING
+from hud.models import JobRule
 from hud.queries import viable as viable_module
 from hud.queries.grid import NEWEST_ROWS
 from hud.queries.remembered import forget_all
 from hud.queries.viable import viable_of
-from tests.factories import Trunk, make_trunk
+from hud.services.ingest import apply_facts
+from hud.services.repositories import ensure_repository
+from tests.factories import NOON, Trunk, make_jobs, make_trunk, make_workflow_run, note_change
+from tests.services import payloads
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("now")]
 API = "/api/v1/repositories/brindle/kestrel/branches/main"
@@ -82,6 +88,85 @@ def test_the_status_sentence_says_the_same_of_the_newest_rows(client: Client) ->
     status, answer = client.get(f"{API}/status").json(), told(client)
     assert (status["viable"], status["viable_behind"]) == (answer["sha"], answer["behind"])
     assert answer["sha"] == trunk.commits[20].sha
+
+
+@pytest.fixture
+def skippable() -> Trunk:
+    """`lint` may be skipped, and is absent on the newest commit."""
+    trunk = make_trunk([". ", "..", ".."], ["CI / unit", "Style / lint"])
+    may_skip(trunk)
+    return trunk
+
+
+def may_skip(trunk: Trunk) -> None:
+    for order, (pattern, value) in enumerate([("lint", "may skip"), (".", "must pass")]):
+        JobRule.objects.create(repository=trunk.repository, topic=BLOCKING, order=order, pattern=pattern, value=value)
+
+
+def test_what_may_be_skipped_counts_as_skipped_when_no_workflow_goes_on(client: Client, skippable: Trunk) -> None:
+    newest, (unit, lint) = skippable.commits[-1], skippable.jobs
+    assert told(client)["sha"] == newest.sha
+    for workflow in (unit.workflow, lint.workflow):
+        run = make_workflow_run(newest, workflow)
+        note_change(skippable)
+        answer = told(client)
+        assert (answer["sha"], answer["behind"]) == (skippable.commits[-2].sha, 1)
+        assert answer["blocked"] == [{"sha": newest.sha, "jobs": ["lint"]}]
+        status = client.get(f"{API}/status").json()
+        assert (status["viable"], status["viable_behind"]) == (answer["sha"], 1)
+        again = make_workflow_run(newest, workflow, attempt=2, status="completed", conclusion="success")
+        note_change(skippable)
+        assert told(client)["sha"] == newest.sha, "the newest attempt has ended"
+        for attempt in (run, again):
+            attempt.delete()
+
+
+def test_a_workflow_without_a_blocking_job_keeps_no_commit_from_being_viable(client: Client, skippable: Trunk) -> None:
+    (deploy,) = make_jobs(skippable.repository, ["Deploy / release"])
+    JobRule.objects.filter(pattern=".").update(pattern="unit")
+    make_workflow_run(skippable.commits[-1], deploy.workflow, status="waiting")
+    note_change(skippable)
+    assert told(client)["behind"] == 0
+
+
+def test_a_job_that_was_skipped_outright_may_be_so_while_others_run(client: Client) -> None:
+    trunk = make_trunk([".-", ".."], ["CI / unit", "CI / lint"])
+    may_skip(trunk)
+    make_workflow_run(trunk.commits[-1], trunk.jobs[0].workflow)
+    assert told(client)["behind"] == 0
+
+
+def test_workflows_that_go_on_are_asked_for_on_older_rows_too() -> None:
+    trunk = make_trunk(["X."] * 130 + [". "] * 3, ["CI / unit", "CI / lint"])
+    may_skip(trunk)
+    make_workflow_run(trunk.commits[2], trunk.jobs[0].workflow)
+    found = viable_of(trunk.branch)
+    assert (found.sha, found.behind) == (trunk.commits[1].sha, 131)
+
+
+def test_the_end_of_a_workflow_makes_a_commit_viable_though_no_job_tells_of_it(client: Client) -> None:
+    repository, _ = ensure_repository(full_name="brindle/kestrel", branch="main", default_branch="main", github_id=77)
+    for topic, (pattern, value) in enumerate([("lint", "may skip"), (".", "must pass")]):
+        JobRule.objects.create(repository=repository, topic=BLOCKING, order=topic, pattern=pattern, value=value)
+
+    def take_in(event: str, payload: Any) -> None:
+        apply_facts(repository=repository, facts=facts_of(event, payload))
+
+    def of_workflow(name: str, run: int, **more: Any) -> None:
+        made = payloads.workflow_run(run, name, **more) | {"created_at": NOON.isoformat()}
+        take_in(*payloads.event("workflow_run", made))
+
+    listed = [payloads.commit("c2", "c1", minute=2), payloads.commit("c1", minute=1)]
+    take_in("rest.commits", {"items": listed, "branch": "main", "head_sha": payloads.sha("c2")})
+    take_in("push", payloads.push("c1", "c2", minute=2))
+    of_workflow("c1", 1)
+    for number, name in enumerate(("unit", "lint")):
+        take_in(*payloads.event("workflow_job", payloads.job(11 + number, 1, "c1", name)))
+    of_workflow("c2", 2, status="in_progress", conclusion=None)
+    take_in(*payloads.event("workflow_job", payloads.job(21, 2, "c2", "unit")))
+    assert told(client)["sha"] == payloads.sha("c1")
+    of_workflow("c2", 2, minute=30)
+    assert told(client)["sha"] == payloads.sha("c2")
 
 
 def test_each_chunk_of_older_rows_takes_one_statement() -> None:
