@@ -17,10 +17,9 @@ from functools import cached_property
 
 from django.utils import timezone
 
-from classifier.verdict import Base, Declared, FlipRate, Scenario, Settings, jobs
+from classifier.verdict import Declared, FlipRate, Scenario, Settings, jobs
 from classifier.verdict import Failure as Cause
 from classifier.verdict import Run as Attempt
-from classifier.verdict.mass import failed_of_infrastructure
 from hud.core.cell import FAILING, State, state_of
 from hud.core.cellcode import FAILING_CHARS, GREEN_CHARS, LOOKS, PASSED_CHARS
 from hud.core.kinship import Aim, Line, is_stacked, share_code
@@ -29,9 +28,10 @@ from hud.models import BranchCommit, Commit, Log, PullRequest, Repository, Run
 from hud.queries import neighbours
 from hud.queries.flips import FLIP_WINDOW, TRUNK, Asked, Flip, Flips, flip_rates, flips_of, without_healed
 from hud.queries.known_jobs import JobsOf
-from hud.queries.mass import REACH, Dying, dying_around
+from hud.queries.mass import Dying, dying_around
 from hud.queries.neighbours import TrunkRow
 from hud.queries.verdictsettings import verdict_settings
+from hud.services.scenario import Based, scenario_of
 
 SETTINGS = Settings()
 _TICK = timedelta(microseconds=1)
@@ -190,10 +190,10 @@ class _Gathering:
         trunk = self._trunk_attempts(own, behind)
         elsewhere = [*(self._look_alike(run) for run in own.alike), *(self._attempt(run) for run in greens)]
         minutes = [one.attempt(self.known.name(one.job_id)) for one in dying if one.commit_id != own.commit.pk]
-        based = _Based(own.base_sha, own.base.commit.committed_at if own.base else None)
+        based = Based(own.base_sha, own.base.commit.committed_at if own.base else None)
         beside = self._beside(own)
         return {
-            run.pk: _scenario(shared, attempt, attempts, beside[run.pk], trunk, elsewhere, minutes, based)
+            run.pk: scenario_of(shared, attempt, attempts, beside[run.pk], trunk, elsewhere, minutes, based)
             for run, attempt in zip(own.runs, attempts, strict=True)
             if run in own.judged
         }
@@ -570,61 +570,6 @@ def _times_of(rows: Sequence[TrunkRow]) -> dict[int, datetime]:
         latest = told if latest is None else max(told, latest + _TICK)
         at[row.pk] = latest
     return at
-
-
-@dataclass(frozen=True, slots=True)
-class _Based:
-    """The merge base. `at`: its commit's own date, which tells its age, wherever its place on trunk is."""
-
-    sha: str
-    at: datetime | None
-
-
-def _scenario(
-    shared: Scenario,
-    run: Attempt,
-    own: Sequence[Attempt],
-    beside: frozenset[str],
-    trunk: Sequence[Attempt],
-    elsewhere: Sequence[Attempt],
-    minutes: Sequence[Attempt],
-    based: _Based,
-) -> Scenario:
-    """Take from what was gathered for the whole commit that which concerns the job of one run. `beside`: ids of what
-    is no attempt of its job on its commit, though it may be called alike; where the commit stands on trunk it is kept
-    there without its result."""
-    others = [one for one in own if one.id != run.id]
-    names = {one.job for one in trunk}
-    same = {name for name in names if jobs.is_same_job(name, run.job)}
-    kin = same | {name for name in names if jobs.is_sibling(name, run.job)}
-    near = [one for one in trunk if one.job in (same if one.id.startswith("cell ") else kin) or _is_silent(one)]
-    if beside:
-        near = [replace(one, conclusion="skipped", failures=()) if one.id in beside else one for one in near]
-    base = None
-    if based.sha:
-        base = Base(based.sha, based.at, tuple(one for one in near if one.commit == based.sha))
-    return replace(
-        shared,
-        run=run,
-        base=base,
-        same_commit=tuple(one for one in others if one.id not in beside and jobs.is_same_job(one.job, run.job)),
-        same_change=tuple(others),
-        trunk=tuple(replace(one, job=run.job) if _is_silent(one) else one for one in near),
-        elsewhere=tuple(one for one in elsewhere if jobs.is_same_job(one.job, run.job)),
-        same_minutes=_ended_near(run, minutes),
-    )
-
-
-def _ended_near(run: Attempt, minutes: Sequence[Attempt]) -> tuple[Attempt, ...]:
-    ended = run.completed_at
-    if ended is None or not failed_of_infrastructure(run):
-        return ()
-    return tuple(one for one in minutes if one.completed_at and abs(one.completed_at - ended) <= REACH)
-
-
-def _is_silent(one: Attempt) -> bool:
-    """The mark of a landing, which belongs to every job."""
-    return one.id.startswith("landing ")
 
 
 def _line(commit: Commit, lines: dict[str, dict[str, bool]]) -> Line:
