@@ -1,9 +1,12 @@
-"""The attempts of a job on a commit: where none passed, each failed one has a say, not the newest alone."""
+"""The attempts of a job on a commit: where none passed, each failed one has a say, not the newest alone; and one that
+was stopped before it was split up has heirs in a newer one."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+
+from django.db.models import Q
 
 from classifier.verdict import Verdict as Answer
 from hud.core.cell import FAILING, State, state_of
@@ -11,14 +14,46 @@ from hud.core.pullwords import GROUP_OF, GROUPS
 from hud.models import Cell, Commit, Run
 
 
-def runs_of_cells(commit: Commit, cells: Collection[Cell]) -> Mapping[int, Sequence[Run]]:
-    """Return by job id all runs of those of the commit's `cells` that failed more than once or may have, oldest first.
-    One statement; none where every job ran once."""
+def runs_of_cells(commit: Commit, cells: Collection[Cell]) -> list[Run]:
+    """Return the runs of the commit that have a say beside those that speak for its `cells`, oldest first: all of a job
+    that failed several times or was stopped, and what ran in the same workflow runs as one that was stopped. One
+    statement; none where each job ran once and none was stopped."""
     again = [cell.job_id for cell in cells if State(cell.state) in FAILING and cell.run_count > 1]
+    stopped = [cell.job_id for cell in cells if cell.state == State.CANCELLED]
+    if not again and not stopped:
+        return []
+    theirs = Run.objects.filter(commit=commit, job_id__in=stopped, workflow_run_id__isnull=False)
+    wanted = Q(job_id__in=[*again, *stopped]) | Q(workflow_run_id__in=theirs.values("workflow_run_id"))
+    return list(Run.objects.filter(wanted, commit=commit).defer("steps", "labels").order_by("external_id"))
+
+
+def by_job(runs: Iterable[Run]) -> Mapping[int, Sequence[Run]]:
     found: dict[int, list[Run]] = defaultdict(list)
-    for run in Run.objects.filter(commit=commit, job_id__in=again).defer("steps", "labels").order_by("external_id"):
+    for run in runs:
         found[run.job_id].append(run)
     return found
+
+
+def heirs_of(job_id: int, runs: Sequence[Run]) -> set[int]:
+    """Return the ids of the jobs that took the place of one that was stopped before it was split up: a matrix, or a
+    workflow that it calls. Stopped so early it runs under its own name, later under `name (…)` or `name / …`.
+
+    None where a part ran beside it, which is another job then, or where one of its workflow runs has no newer attempt
+    with parts. The start of a workflow, which has a negative id, is no part.
+    """
+    last = {run.workflow_run_id: run for run in sorted(runs, key=lambda run: run.attempt) if run.job_id == job_id}
+    heirs: set[int] = set()
+    for workflow_run_id, own in last.items():
+        beside = [run for run in runs if run.workflow_run_id == workflow_run_id and run.external_id > 0]
+        parts = [run for run in beside if is_part(run.name, own.name)]
+        if workflow_run_id is None or not parts or any(part.attempt <= own.attempt for part in parts):
+            return set()
+        heirs.update(part.job_id for part in parts)
+    return heirs
+
+
+def is_part(name: str, whole: str) -> bool:
+    return name.startswith((f"{whole} (", f"{whole} / "))
 
 
 def has_failed(run: Run) -> bool:

@@ -33,7 +33,7 @@ from hud.models import (
     Run,
     Verdict,
 )
-from hud.queries.attempts import has_failed, number_of, runs_of_cells, worst
+from hud.queries.attempts import by_job, has_failed, heirs_of, number_of, runs_of_cells, worst
 from hud.queries.grid import NEWEST_ROWS, GridJob, repository_jobs
 from hud.queries.jobrules import job_lists
 from hud.queries.openruns import may_block, open_runs
@@ -44,6 +44,13 @@ NOT_LISTED = (
     " is on it."
 )
 NOT_JUDGED = Answer("unknown", True, "wait", "It is not judged yet: its log may still be on its way.", 0.5)
+SPLIT_UP = Answer(
+    "cancelled",
+    False,
+    "ignore",
+    "The run was stopped before it was split into several jobs, and a newer attempt has run those.",
+    0.95,
+)
 _RUNNING = (State.PENDING, State.QUEUED)
 MOST_HEADS = 100
 """Commits of a pull request whose runs are counted: the newest. Of older ones it is told whether anything ran."""
@@ -281,7 +288,7 @@ def state_of_commit(
     lists = job_lists(repository.pk)
     cells = list(Cell.objects.filter(commit=commit).select_related("job", "run").defer("run__steps", "run__labels"))
     runs = runs_of_cells(commit, cells)
-    run_ids = {cell.run_id for cell in cells if cell.run_id} | {run.pk for found in runs.values() for run in found}
+    run_ids = {cell.run_id for cell in cells if cell.run_id} | {run.pk for run in runs}
     rows = {row.run_id: row for row in Verdict.objects.filter(run_id__in=run_ids)}
     words = {word.job_id: word for word in Label.objects.filter(commit=commit, undone_at=None)}
     causes = {
@@ -292,7 +299,8 @@ def state_of_commit(
     }
     listed, may_skip = _listed(lists, names)
     asked = _asked(lists, names, listed, words, worn)
-    heard = _Heard(rows, words, runs, landed)
+    counted = {names[column].job_id for column in asked}
+    heard = _Heard(rows, words, runs, by_job(runs), counted, landed)
     found = [_job(cell, names, heard, causes, asked, may_skip) for cell in cells]
     found.sort(key=lambda job: natural_key(job.name))
     there = {job.column for job in found}
@@ -364,11 +372,14 @@ def _still_run(repository: Repository, names: Mapping[int, GridJob], columns: Co
 
 @dataclass(frozen=True, slots=True)
 class _Heard:
-    """What is said of a commit's jobs: the engine's word by run id, people's by job id. `runs`: see `runs_of_cells`."""
+    """What is said of a commit's jobs: the engine's word by run id, people's by job id. `runs`: see `runs_of_cells`;
+    `attempts`: the same by job id; `counted`: ids of the jobs for which the gate asks."""
 
     rows: Mapping[int, Verdict]
     words: Mapping[int, Label]
-    runs: Mapping[int, Sequence[Run]]
+    runs: Sequence[Run]
+    attempts: Mapping[int, Sequence[Run]]
+    counted: Collection[int]
     landed: bool
 
     def of(self, cell: Cell) -> tuple[Run | None, Answer | None]:
@@ -382,9 +393,16 @@ class _Heard:
             since = row.since if row is not None and row.label == word.label else None
             return cell.run, replace(_said(word.label, f"{word.who} says so: {word.reason}", 1.0), since=since)
         newest = self._of_newest(cell, state, row)
-        if cell.run is None or state not in FAILING:
-            return cell.run, newest
-        return self._worst(cell.run, newest, self.runs.get(cell.job_id, ()))
+        if state is State.CANCELLED:
+            return cell.run, SPLIT_UP if self._is_split_up(cell) else newest
+        if cell.run is None:
+            return None, newest
+        return self._worst(cell.run, newest, self.attempts.get(cell.job_id, ()))
+
+    def _is_split_up(self, cell: Cell) -> bool:
+        """Whether other jobs took its place. If it counts, one of them has to: else nobody would ask for any."""
+        heirs = heirs_of(cell.job_id, self.runs)
+        return bool(heirs) and (cell.job_id not in self.counted or not heirs.isdisjoint(self.counted))
 
     def _of_newest(self, cell: Cell, state: State, row: Verdict | None) -> Answer:
         """The engine's word for the run that speaks, else what the streak says on trunk. Elsewhere the cell may still

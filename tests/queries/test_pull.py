@@ -407,6 +407,95 @@ def test_an_end_that_is_no_answer_of_a_job_that_does_not_count_blocks_nothing(tr
     assert state_of(trunk).may_merge
 
 
+@pytest.fixture
+def matrix() -> Trunk:
+    """A repository in which a matrix is known by its own name too: it was stopped before it was split up."""
+    jobs = ["CI / tests", "CI / tests / unit (1)", "CI / tests (a)", "CI / build", "CI / testsuite (b)"]
+    return make_trunk([" ...."] * 4, jobs, with_cells=True)
+
+
+def stopped(commit: Commit, trunk: Trunk, attempt: int = 1) -> None:
+    passes(commit, trunk, conclusion="cancelled", workflow_run_id=2, attempt=attempt)
+
+
+@pytest.mark.parametrize("part", [1, 2])
+def test_a_matrix_that_was_stopped_before_it_was_split_up_blocks_no_more_when_its_parts_ran(
+    matrix: Trunk, part: int
+) -> None:
+    commit = open_pull(matrix)
+    stopped(commit, matrix)
+    assert not state_of(matrix).may_merge
+    passes(commit, matrix, job=part, workflow_run_id=2, attempt=2)
+    state = state_of(matrix)
+    assert (state.may_merge, state.gate.blocking) == (True, ())
+    (job,) = state.group("cancelled")
+    assert job.answer is not None and "a newer attempt has run those" in job.answer.reason
+
+
+@pytest.mark.parametrize(
+    ("part", "fields"),
+    [
+        (1, {"workflow_run_id": 2, "attempt": 1}),
+        (1, {"workflow_run_id": 3, "attempt": 2}),
+        (3, {"workflow_run_id": 2, "attempt": 2}),
+        (4, {"workflow_run_id": 2, "attempt": 2}),
+    ],
+    ids=["beside it", "in another workflow run", "another job", "a job that begins alike"],
+)
+def test_a_stopped_job_blocks_where_no_newer_attempt_has_its_parts(
+    matrix: Trunk, part: int, fields: dict[str, int]
+) -> None:
+    commit = open_pull(matrix)
+    stopped(commit, matrix)
+    passes(commit, matrix, job=part, **fields)
+    assert state_of(matrix).gate.blocking == ("tests",)
+
+
+def test_a_job_whose_parts_ran_beside_it_is_a_job_of_its_own(matrix: Trunk) -> None:
+    """`build` and `build (arm)` may be two jobs: a rerun of the one alone says nothing of the other."""
+    commit = open_pull(matrix)
+    stopped(commit, matrix)
+    passes(commit, matrix, job=2, conclusion="cancelled", workflow_run_id=2, attempt=1)
+    passes(commit, matrix, job=2, workflow_run_id=2, attempt=2)
+    assert state_of(matrix).gate.blocking == ("tests",)
+
+
+def test_a_matrix_that_was_stopped_again_blocks_again(matrix: Trunk) -> None:
+    commit = open_pull(matrix)
+    stopped(commit, matrix)
+    passes(commit, matrix, job=1, workflow_run_id=2, attempt=2)
+    stopped(commit, matrix, attempt=3)
+    assert state_of(matrix).gate.blocking == ("tests",)
+
+
+def test_a_part_that_failed_blocks_for_itself(matrix: Trunk) -> None:
+    commit = open_pull(matrix)
+    stopped(commit, matrix)
+    fails(commit, matrix, job=1, workflow_run_id=2, attempt=2)
+    assert state_of(matrix).gate.blocking == ("tests / unit (1)",)
+
+
+def test_parts_for_which_nobody_asks_take_nobodys_place(matrix: Trunk) -> None:
+    commit = open_pull(matrix)
+    stopped(commit, matrix)
+    passes(commit, matrix, job=1, workflow_run_id=2, attempt=2)
+    passes(commit, matrix, job=3)
+    block(matrix, ("^CI / (tests|build)$", "must pass"))
+    assert state_of(matrix).gate.blocking == ("tests",)
+    JobRule.objects.update(pattern="^CI / (tests|build)")
+    assert state_of(matrix).gate.blocking == ()
+
+
+def test_a_matrix_that_was_stopped_in_two_workflow_runs_has_to_be_split_up_in_both(matrix: Trunk) -> None:
+    commit = open_pull(matrix)
+    stopped(commit, matrix)
+    passes(commit, matrix, conclusion="cancelled", workflow_run_id=3)
+    passes(commit, matrix, job=1, workflow_run_id=2, attempt=2)
+    assert not state_of(matrix).may_merge
+    passes(commit, matrix, job=2, workflow_run_id=3, attempt=2)
+    assert state_of(matrix).may_merge
+
+
 def test_a_failure_that_is_not_judged_yet_blocks(trunk: Trunk) -> None:
     commit = open_pull(trunk)
     make_run(commit, trunk.jobs[0], conclusion="failure")
@@ -743,4 +832,8 @@ def test_jobs_add_no_statement(trunk: Trunk) -> None:
         fails(commit, trunk, job=job, attempt=2)
     judge_all()
     assert statements(trunk) == few + 1, "all attempts of all jobs take one"
+    (extra,) = make_jobs(trunk.repository, ["CI / tests"])
+    passes(commit, Trunk(trunk.branch, [extra]), conclusion="cancelled")
+    judge_all()
+    assert statements(trunk) == few + 1, "and those of stopped ones with them"
     assert sha_of(7007) == commit.sha
