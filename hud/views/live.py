@@ -99,7 +99,8 @@ def _giving_back(question: Callable[P, T]) -> Callable[P, T]:
 
 @require_safe
 def changes(request: HttpRequest, owner: str, name: str, branch: str) -> HttpResponse:
-    """The status and the rows of the view in the query, as JSON; rows that the page has (header HUD-Have) by name only.
+    """The status, the banners and the rows of the view in the query, as JSON; rows that the page has (header HUD-Have)
+    by name only.
 
     `layout`: that of the table's head; rows of another layout do not fit and are not sent.
     """
@@ -115,11 +116,13 @@ def changes(request: HttpRequest, owner: str, name: str, branch: str) -> HttpRes
         }
         for row in grid.drawn.rows
     ]
+    context = grid_context(grid)
     response = JsonResponse(
         {
             "version": grid.branch.version,
             "layout": grid.drawn.layout,
-            "status": render_to_string("hud/_status.html", grid_context(grid)),
+            "status": render_to_string("hud/_status.html", context),
+            "banners": render_to_string("hud/_banners.html", context),
             "rows": rows,
         }
     )

@@ -76,6 +76,7 @@
   function apply(change) {
     hud.card.forget();
     setStatus(change.status);
+    offer(setBanners(change.banners) ? "" : "The alerts have changed: show them");
     if (change.layout !== root().dataset.layout || !hud.scroller()) {
       if (busy()) offer("The columns have changed: show them");
       else reload();
@@ -107,6 +108,36 @@
     const holder = document.createElement("template");
     holder.innerHTML = html;
     old.replaceWith(holder.content.querySelector("#status"));
+  }
+  // The alerts that fire, between status and bar. Returns whether they stand there: what would push the grid, or be
+  // exchanged under the pointer, waits while one reads.
+  function setBanners(html) {
+    const holder = document.createElement("template");
+    holder.innerHTML = html;
+    const next = Array.from(holder.content.children);
+    const old = Array.from(root().querySelectorAll(":scope > [class^='banner']"));
+    if (sameBanners(old, next)) return true;
+    if (old.some((one) => one.matches(":hover") || one.contains(document.activeElement))) return false;
+    const quiet = next.find((one) => one.localName === "details");
+    if (quiet) quiet.open = old.some((one) => one.open);
+    const wasBusy = busy();
+    const top = hud.scroller()?.getBoundingClientRect().top;
+    document.getElementById("status").after(...next);
+    old.forEach((one) => one.remove());
+    if (!wasBusy || hud.scroller().getBoundingClientRect().top === top) return true;
+    document.getElementById("status").after(...old);
+    next.forEach((one) => one.remove());
+    return false;
+  }
+  // How long ago it was, and whether one has opened it, is no difference.
+  function sameBanners(old, next) {
+    const plain = (banners) => banners.map(function (banner) {
+      const copy = banner.cloneNode(true);
+      copy.removeAttribute("open");
+      for (const time of copy.querySelectorAll("time")) time.textContent = "";
+      return copy.outerHTML;
+    }).join();
+    return plain(old) === plain(next);
   }
   function parse(html) {
     const holder = document.createElement("template");
@@ -163,7 +194,7 @@
   function offer(text) {
     const bar = document.querySelector("[data-new-commits]");
     bar.textContent = text;
-    bar.hidden = false;
+    bar.hidden = !text;
   }
   // The reader's own questions (the filter, groups, other commits) go first: each of them brings a whole new grid, and
   // what was asked for before it would undo it, or be put under an address that is not its own.

@@ -8,6 +8,7 @@ from django.test import Client
 from hud.core.cellcode import put
 from tests.factories import make_trunk, note_change, sha_of
 from tests.picture import PICTURE
+from tests.services.alert_world import AlertWorld
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("now")]
 CHANGES = "/brindle/kestrel/-/changes/main"
@@ -62,3 +63,11 @@ def test_where_a_stream_would_hold_a_thread_it_answers_once(client: Client) -> N
 
 def test_the_stream_of_an_unknown_branch_is_not_there(client: Client) -> None:
     assert client.get("/brindle/kestrel/-/live/main").status_code == 404
+
+
+def test_it_tells_what_fires(client: Client) -> None:
+    world = AlertWorld(commits=4)
+    world.column("unit", "SFFF", line="FAILED a::b - x")
+    assert "unit broken on main" in client.get(CHANGES).json()["banners"]
+    world.cell(4, "unit", "S", minute=90)
+    assert "data-alert" not in client.get(CHANGES).json()["banners"]
