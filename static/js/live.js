@@ -5,6 +5,9 @@
   "use strict";
   const hud = window.hud;
   const PAUSE_MS = 700; // between two questions
+  const LIMIT_MS = 20000; // for an answer: one that never ends would be waited for, and no other asked for
+  const AGAIN_MS = 10000; // after one that did not come
+  const FULL_MS = 60000; // until the next try where too many pages are open
   let stream = null;
   let asking = false;
   let again = false;
@@ -12,19 +15,29 @@
   let heard = 0; // the newest version that the server told of
   let outdated = null; // the grid that another one is to replace
   let troubled = 0;
+  let later = 0;
+  let full = 0;
 
   function root() { return document.getElementById("grid"); }
   function version() { return Number(document.getElementById("status")?.dataset.version || 0); }
 
   function open() {
-    if (stream || document.hidden || !root() || !window.EventSource) return;
+    if (stream || full || document.hidden || !root() || !window.EventSource) return;
     stream = new EventSource(root().dataset.liveUrl);
     stream.addEventListener("changed", function (event) {
       say("");
       heard = Number(event.data);
       if (heard !== version()) ask();
     });
-    stream.addEventListener("full", () => { close(); setTimeout(() => { ask(); open(); }, 60000); });
+    stream.addEventListener("full", function () {
+      close();
+      full = setTimeout(function () {
+        full = 0;
+        if (document.hidden || !root()) return;
+        ask();
+        open();
+      }, FULL_MS);
+    });
     stream.addEventListener("error", function () {
       clearTimeout(troubled);
       troubled = setTimeout(() => say("· not live: HUD does not answer, trying again"), 4000);
@@ -58,10 +71,15 @@
       const have = hud.rows().map((row) => row.dataset.digest);
       const answer = await fetch(grid.dataset.changesUrl, {
         headers: { "HUD-Have": have.join(","), "HUD-Layout": grid.dataset.layout },
+        signal: AbortSignal.timeout(LIMIT_MS),
       });
-      if (answer.ok && grid === root()) apply(await answer.json());
+      if (!answer.ok) throw new Error("answered with " + answer.status);
+      const change = await answer.json();
+      if (grid === root()) apply(change);
     } catch {
       say("· not live: HUD does not answer, trying again");
+      clearTimeout(later);
+      later = setTimeout(() => { if (stream) catchUp(); }, AGAIN_MS);
     }
     asking = false;
     if (again) { again = false; ask(); }

@@ -152,3 +152,53 @@ def test_the_cursor_says_what_its_cell_became_meanwhile(asgi_url: str, page: Pag
     set_cell(trunk, trunk.commits[-1], 0, "X")
     expect(cursor).to_have_accessible_name(re.compile(": failed"))
     expect(cursor).to_be_focused()
+
+
+# ── A server that does not answer ────────────────────────────────────────────────────────────────────────────────────
+def test_a_question_that_is_never_answered_is_given_up_and_asked_again(asgi_url: str, page: Page, trunk: Trunk) -> None:
+    page.expected_errors = ["ERR_", "not loaded"]  # type: ignore[attr-defined]
+    page.add_init_script(
+        "AbortSignal.timeout = ms => { const one = new AbortController(); "
+        "setTimeout(() => one.abort(), ms); return one.signal; };"
+    )  # on the test's clock
+    page.clock.install()
+    open_live(page, asgi_url, trunk)
+    page.route("**/-/changes/**", lambda route: None)
+    with page.expect_request("**/-/changes/**"):
+        set_cell(trunk, trunk.commits[-1], 0, "X")
+    page.unroute("**/-/changes/**")
+    page.clock.run_for(20_000)
+    expect(page.locator("[data-live]")).to_contain_text("trying again")
+    page.clock.run_for(11_000)
+    expect(build_of(page, trunk.commits[-1])).to_have_attribute("data-state", "failure")
+    expect(page.locator("[data-live]")).to_be_empty()
+
+
+def test_a_question_that_failed_is_asked_again(asgi_url: str, page: Page, trunk: Trunk) -> None:
+    page.expected_errors = ["503"]  # type: ignore[attr-defined]
+    page.clock.install()
+    open_live(page, asgi_url, trunk)
+    page.route("**/-/changes/**", lambda route: route.fulfill(status=503))
+    set_cell(trunk, trunk.commits[-1], 0, "X")
+    expect(page.locator("[data-live]")).to_contain_text("trying again")
+    page.unroute("**/-/changes/**")
+    page.clock.run_for(11_000)
+    expect(build_of(page, trunk.commits[-1])).to_have_attribute("data-state", "failure")
+
+
+def test_where_too_many_pages_are_open_one_try_a_minute_is_made(asgi_url: str, page: Page, trunk: Trunk) -> None:
+    full = "retry: 60000\nevent: full\ndata: 0\n\n"
+    page.route("**/-/live/**", lambda route: route.fulfill(content_type="text/event-stream", body=full))
+    page.clock.install()
+    open_live(page, asgi_url, trunk)
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url.split("/-/")[1]) if "/-/" in request.url else None)
+    for text in ("b", "bu", "bui"):
+        with page.expect_response(f"**filter={text}&*"):
+            page.locator("#filter").fill(text)
+        expect(page.locator("th[data-job]")).to_have_count(1)
+    assert not asked
+    with page.expect_request("**/-/live/**"):
+        page.clock.run_for(60_000)
+    page.clock.run_for(30_000)
+    assert [what.split("/")[0] for what in sorted(asked)] == ["changes", "live"]
