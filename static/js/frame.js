@@ -72,3 +72,23 @@
   document.addEventListener("hud:swapped", freshen);
   document.addEventListener("hud:replaced", freshen);
 })();
+
+// A form that is under way is not sent again: a second click on Save, while the first is at work, would save twice.
+(function () {
+  "use strict";
+  const LONG_MS = 10000; // no page came: it was stopped, or answered by something that leaves this page here
+  let sent = new WeakMap(); // form -> when
+
+  // On the window: whoever else takes care of a form (htmx does of its own) has prevented this by then.
+  addEventListener("submit", function (event) {
+    const form = event.target;
+    const says = (name) => event.submitter?.getAttribute("form" + name) || form.getAttribute(name) || "";
+    if (event.defaultPrevented || says("method").toLowerCase() !== "post" || says("target")) return;
+    const now = performance.now();
+    if (now - sent.get(form) < LONG_MS) event.preventDefault();
+    else sent.set(form, now);
+  });
+  addEventListener("pageshow", function (event) {
+    if (event.persisted) sent = new WeakMap(); // one came back to it
+  });
+})();
