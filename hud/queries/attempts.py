@@ -14,12 +14,13 @@ from hud.core.pullwords import GROUP_OF, GROUPS
 from hud.models import Cell, Commit, Run
 
 
-def runs_of_cells(commit: Commit, cells: Collection[Cell]) -> list[Run]:
+def runs_of_cells(commit: Commit, cells: Collection[Cell], must_pass: Collection[int]) -> list[Run]:
     """Return the runs of the commit that have a say beside those that speak for its `cells`, oldest first: all of a job
-    that failed several times or was stopped, and what ran in the same workflow runs as one that was stopped. One
-    statement; none where each job ran once and none was stopped."""
+    that failed several times or did not run (it was stopped, or skipped though it `must_pass`, a column), and what ran
+    in the same workflow runs as one of the latter. One statement; none where there are no such jobs."""
     again = [cell.job_id for cell in cells if State(cell.state) in FAILING and cell.run_count > 1]
-    stopped = [cell.job_id for cell in cells if cell.state == State.CANCELLED]
+    skipped = [cell.job_id for cell in cells if cell.state == State.SKIPPED and cell.job.column in must_pass]
+    stopped = [*skipped, *(cell.job_id for cell in cells if cell.state == State.CANCELLED)]
     if not again and not stopped:
         return []
     theirs = Run.objects.filter(commit=commit, job_id__in=stopped, workflow_run_id__isnull=False)
@@ -35,8 +36,8 @@ def by_job(runs: Iterable[Run]) -> Mapping[int, Sequence[Run]]:
 
 
 def heirs_of(job_id: int, runs: Sequence[Run]) -> set[int]:
-    """Return the ids of the jobs that took the place of one that was stopped before it was split up: a matrix, or a
-    workflow that it calls. Stopped so early it runs under its own name, later under `name (…)` or `name / …`.
+    """Return the ids of the jobs that took the place of one that was stopped or skipped before it was split up: a
+    matrix, or a workflow that it calls. It has its own name then, and its parts are called `name (…)` or `name / …`.
 
     None where a part ran beside it, which is another job then, or where one of its workflow runs has no newer attempt
     with parts. The start of a workflow, which has a negative id, is no part.

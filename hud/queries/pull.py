@@ -287,18 +287,18 @@ def state_of_commit(
     names = repository_jobs(repository.pk)
     lists = job_lists(repository.pk)
     cells = list(Cell.objects.filter(commit=commit).select_related("job", "run").defer("run__steps", "run__labels"))
-    runs = runs_of_cells(commit, cells)
+    words = {word.job_id: word for word in Label.objects.filter(commit=commit, undone_at=None)}
+    listed, may_skip = _listed(lists, names)
+    asked = _asked(lists, names, listed, words, worn)
+    runs = runs_of_cells(commit, cells, asked - may_skip)
     run_ids = {cell.run_id for cell in cells if cell.run_id} | {run.pk for run in runs}
     rows = {row.run_id: row for row in Verdict.objects.filter(run_id__in=run_ids)}
-    words = {word.job_id: word for word in Label.objects.filter(commit=commit, undone_at=None)}
     causes = {
         run_id: (line, tuple(tests))
         for run_id, line, tests in Failure.objects.filter(run_id__in=run_ids, rank=0).values_list(
             "run_id", "line", "tests"
         )
     }
-    listed, may_skip = _listed(lists, names)
-    asked = _asked(lists, names, listed, words, worn)
     counted = {names[column].job_id for column in asked}
     heard = _Heard(rows, words, runs, by_job(runs), counted, landed)
     found = [_job(cell, names, heard, causes, asked, may_skip) for cell in cells]
@@ -394,12 +394,12 @@ class _Heard:
             return cell.run, replace(_said(word.label, f"{word.who} says so: {word.reason}", 1.0), since=since)
         newest = self._of_newest(cell, state, row)
         if state is State.CANCELLED:
-            return cell.run, SPLIT_UP if self._is_split_up(cell) else newest
+            return cell.run, SPLIT_UP if self.is_split_up(cell) else newest
         if cell.run is None:
             return None, newest
         return self._worst(cell.run, newest, self.attempts.get(cell.job_id, ()))
 
-    def _is_split_up(self, cell: Cell) -> bool:
+    def is_split_up(self, cell: Cell) -> bool:
         """Whether other jobs took its place. If it counts, one of them has to: else nobody would ask for any."""
         heirs = heirs_of(cell.job_id, self.runs)
         return bool(heirs) and (cell.job_id not in self.counted or not heirs.isdisjoint(self.counted))
@@ -437,7 +437,7 @@ def _job(
     state, column, word = State(cell.state), cell.job.column, heard.words.get(cell.job_id)
     counts = column in asked
     run, answer = heard.of(cell)
-    must_pass = counts and column not in may_skip
+    must_pass = counts and column not in may_skip and not (state is State.SKIPPED and heard.is_split_up(cell))
     if answer is None and must_pass and state in (State.SKIPPED, State.NEUTRAL):
         answer = Answer("unknown", True, "look", f"It must pass, and it was {state}.", 1.0)
     line, tests = causes.get(run.pk if run else 0, ("", ()))

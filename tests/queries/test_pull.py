@@ -460,6 +460,18 @@ def test_a_job_whose_parts_ran_beside_it_is_a_job_of_its_own(matrix: Trunk) -> N
     assert state_of(matrix).gate.blocking == ("tests",)
 
 
+@pytest.mark.parametrize(("part", "blocking"), [(1, ()), (3, ("tests",))])
+def test_a_matrix_that_was_skipped_before_it_was_split_up_has_passed_with_its_parts(
+    matrix: Trunk, part: int, blocking: tuple[str, ...]
+) -> None:
+    """A job that it needs had failed in the first attempt."""
+    commit = open_pull(matrix)
+    block(matrix, ("^CI / tests$|^CI / (tests / unit|build)", "must pass"))
+    passes(commit, matrix, conclusion="skipped", workflow_run_id=2)
+    passes(commit, matrix, job=part, workflow_run_id=2, attempt=2)
+    assert state_of(matrix).gate.blocking == blocking
+
+
 def test_a_matrix_that_was_stopped_again_blocks_again(matrix: Trunk) -> None:
     commit = open_pull(matrix)
     stopped(commit, matrix)
