@@ -11,7 +11,6 @@ from datetime import datetime
 from operator import itemgetter
 from typing import Any
 
-from django.contrib.postgres.expressions import ArraySubquery
 from django.db import connection
 from django.db.models import Q, QuerySet
 
@@ -163,10 +162,20 @@ def pulls_of(
 
     By number also those on top of which one of them is meant to go.
     """
-    named = Q(head_shas__overlap=list(shas)) | Q(number__in=numbers)
-    mine = PullRequest.objects.filter(repository=repository)
-    below = mine.filter(named).exclude(base_sha="").values("base_sha")
-    pulls = list(mine.filter(named | Q(head_shas__overlap=ArraySubquery(below))).order_by("number"))
+    # Sha by sha: the index serves each, where "any of these" may have all pull requests looked through.
+    sql = (
+        "WITH named AS ("
+        " SELECT pull.id, pull.base_sha FROM unnest(%s::varchar[]) AS wanted (sha)"
+        " JOIN hud_pullrequest AS pull ON pull.head_shas @> ARRAY[wanted.sha] AND pull.repository_id = %s"
+        " UNION SELECT id, base_sha FROM hud_pullrequest WHERE repository_id = %s AND number = ANY (%s::int[])),"
+        " below AS ("
+        " SELECT pull.id FROM (SELECT DISTINCT base_sha FROM named WHERE base_sha <> '') AS base"
+        " JOIN hud_pullrequest AS pull ON pull.head_shas @> ARRAY[base.base_sha] AND pull.repository_id = %s)"
+        " SELECT * FROM hud_pullrequest WHERE id = ANY (ARRAY(SELECT id FROM named UNION SELECT id FROM below))"
+        " ORDER BY number"
+    )
+    here = repository.pk
+    pulls = list(PullRequest.objects.raw(sql, [list(shas), here, here, list(numbers), here]))
     wanted = set(shas)
     by_sha = {sha: pull for pull in pulls for sha in pull.head_shas if sha in wanted}
     return by_sha, {pull.number: pull for pull in pulls}
