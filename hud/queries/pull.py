@@ -284,6 +284,8 @@ def state_of_commit(
 ) -> PullState:
     """Return every job of the commit with its verdict, and the gate over them. `worn`: the pull request's labels;
     `landed`: the commit is on trunk, whose cells the streaks judge."""
+    # Before the cells: of a workflow that ends meanwhile they tell all, and what it still brought is not overlooked.
+    going = open_runs(commit)
     names = repository_jobs(repository.pk)
     lists = job_lists(repository.pk)
     cells = list(Cell.objects.filter(commit=commit).select_related("job", "run").defer("run__steps", "run__labels"))
@@ -306,7 +308,6 @@ def state_of_commit(
     there = {job.column for job in found}
     absent = _still_run(repository, names, asked - may_skip - there)
     missing = [names[column].display for column in sorted(absent)]
-    going = open_runs(commit)
     holding = may_block({run.workflow_id for run in going}, names, asked)
     open_workflows = dict.fromkeys(run.name for run in going if run.workflow_id in holding)
     gate = gate_of(_for_gate(found), verdict_settings().max_excused)
