@@ -9,8 +9,8 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page, expect
 from pytest_django.live_server_helper import LiveServer
 
-from hud.models import ForceMerge, JobRule, Label
-from tests.factories import NOON, Trunk, make_jobs
+from hud.models import ForceMerge, JobRule, Label, Workflow
+from tests.factories import NOON, Trunk, make_jobs, make_workflow_run
 from tests.services.verdict_world import breaks, fails, green_trunk, judge_all, open_pull, passes
 from tests.views.people import signed_in
 
@@ -38,6 +38,7 @@ def trunk() -> Trunk:
     passes(commit, trunk, job=5, conclusion="", status="in_progress")
     fails(open_pull(trunk, 8, "emil"), trunk, line=HOSTILE, tests=[HOSTILE])
     judge_all()
+    make_workflow_run(commit, Workflow.objects.create(repository=trunk.repository, name=HOSTILE))
     ForceMerge.objects.create(
         repository=trunk.repository, pull_number=7, head_sha=commit.sha, who="kim", reason="No!", blocking=["unit (1)"]
     )
