@@ -13,7 +13,7 @@ from collections import defaultdict
 from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
-from functools import cached_property
+from functools import cache, cached_property
 
 from django.utils import timezone
 
@@ -361,17 +361,21 @@ class _Gathering:
         shas = heads | {own.commit.sha, *(row.sha for row in own.rows if f"commit {row.sha}" in changes)}
         mine, author = _line(own.commit, lines), _person(self._author(own.commit))
 
-        def whose(flip: Flip) -> str:
-            commit, number = flip.commit, flip.commit.pull_number
+        @cache  # a run that went wrong may have flipped thousands of tests
+        def whose_at(commit: Commit, *, on_trunk: bool, queued: bool) -> str:
+            number = commit.pull_number
             if commit.sha in shas or number in numbers or f"commit {commit.sha}" in changes:
                 return ""
-            if flip.on_trunk:
+            if on_trunk:
                 return "" if share_code(mine, Line(commit.sha, frozenset(), commit.title, commit.message)) else TRUNK
             change, theirs = self._change(commit), _person(self._author(commit))
-            if change in {None, *changes} or flip.queued or commit.sha in self._unplaced:
+            if change in {None, *changes} or queued or commit.sha in self._unplaced:
                 return ""
             is_other = bool(author and theirs and author != theirs)
             return change if change and is_other and not self._is_kin(own, commit, lines) else ""
+
+        def whose(flip: Flip) -> str:
+            return whose_at(flip.commit, on_trunk=flip.on_trunk, queued=flip.queued)
 
         before = min([own.middle, *self._landings(own, changes)])
         return Asked(tests, since, before, whose, frozenset(shas), frozenset(numbers))
