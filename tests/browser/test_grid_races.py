@@ -78,6 +78,21 @@ def test_what_is_typed_while_a_new_column_is_under_way_counts(asgi_url: str, pag
     assert jobs_shown(page) == ["unit"]
 
 
+def test_a_step_back_while_a_new_column_is_under_way_counts(asgi_url: str, page: Page, trunk: Trunk) -> None:
+    open_live(page, asgi_url, trunk)
+    page.locator("#failures").check()
+    page.wait_for_url("**failures=1*")
+    expect(page.locator("tbody tr")).to_have_count(0)
+    columns = Held(page, r"kestrel/main\?.*failures=1")
+    set_cell(trunk, trunk.commits[-1], 0, "X")
+    columns.wait()
+    page.evaluate("history.back()")
+    expect(page.locator("tbody tr")).to_have_count(50)
+    columns.release()
+    assert "failures" not in page.url
+    assert page.locator("tbody tr").count() == 50
+
+
 def test_a_new_column_waits_for_what_was_typed_before_it(asgi_url: str, page: Page, trunk: Trunk) -> None:
     open_live(page, asgi_url, trunk)
     held = Held(page, "filter=[du]")
