@@ -51,6 +51,7 @@ SPLIT_UP = Answer(
     "The run was stopped before it was split into several jobs, and a newer attempt has run those.",
     0.95,
 )
+_WITHOUT_SIGNAL = ("infra", "cancelled")
 _RUNNING = (State.PENDING, State.QUEUED)
 MOST_HEADS = 100
 """Commits of a pull request whose runs are counted: the newest. Of older ones it is told whether anything ran."""
@@ -421,6 +422,8 @@ class _Heard:
         # On trunk only runs of pull requests have a verdict of their own; elsewhere each gets one.
         judged = [run for run in failed if run.pk in self.rows or not self.landed]
         told = [(run, _of_row(self.rows[run.pk]) if run.pk in self.rows else NOT_JUDGED) for run in judged]
+        if answer.label not in _WITHOUT_SIGNAL:  # a rerun has given the signal for which those blocked
+            told = [(run, said) for run, said in told if said.label not in _WITHOUT_SIGNAL]
         run, said = worst([*told, (newest, answer)])
         if run is newest:
             return newest, answer

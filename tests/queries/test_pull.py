@@ -562,6 +562,22 @@ def test_failed_attempts_that_are_all_excused_are_told_by_the_newest_of_the_wors
     assert (state.may_merge, state.gate.excused) == (True, ("unit (1)",))
 
 
+def test_a_runner_that_died_has_no_say_after_a_rerun_that_tested_the_code(trunk: Trunk) -> None:
+    """It blocked until a rerun gives a signal; that the rerun failed of something that is excused is one."""
+    flips_are_known(trunk)
+    commit = open_pull(trunk)
+    passes(commit, trunk, job=1)
+    lost = "The self-hosted runner lost communication with the server."
+    fails(commit, trunk, line=lost, category="infra_runner", tests=[], attempt=1)
+    state = state_of(trunk)
+    assert (state.may_merge, state.gate.blocking) == (False, ("unit (1)",))
+    fails(commit, trunk, line=FLIPS, attempt=2)
+    state = state_of(trunk)
+    assert (state.may_merge, state.gate.excused) == (True, ("unit (1)",))
+    fails(commit, trunk, line=lost, category="infra_runner", tests=[], attempt=3)
+    assert not state_of(trunk).may_merge
+
+
 def fails_again_unread(commit: Commit, trunk: Trunk) -> Run:
     """Another red attempt, of whose log nothing is known yet, before anybody judges."""
     run = fails(commit, trunk, line="", attempt=2)
@@ -635,15 +651,6 @@ def test_a_persons_label_rules_whatever_earlier_attempts_failed(trunk: Trunk) ->
     word(trunk, commit, "flaky")
     state = state_of(trunk)
     assert (state.may_merge, state.jobs[0].run) == (True, newest.external_id)
-
-
-def test_an_attempt_whose_machine_died_blocks_until_one_passes(trunk: Trunk) -> None:
-    flips_are_known(trunk)
-    commit = open_pull(trunk)
-    fails(commit, trunk, line="The runner has lost the connection", category="infra_runner", tests=[])
-    fails(commit, trunk, line=FLIPS, attempt=2)
-    assert [job.name for job in state_of(trunk).group("infra")] == ["unit (1)"]
-    assert not state_of(trunk).may_merge
 
 
 def test_more_than_ten_excused_block_and_say_so(trunk: Trunk) -> None:
