@@ -129,6 +129,7 @@ class _Gathering:
         self.pulls: dict[str, PullRequest] = {}
         self.by_number: dict[int, PullRequest] = {}
         self._unplaced: frozenset[str] = frozenset()
+        self._bases: frozenset[str] = frozenset()
         self._flips = Flips({}, {})
         self._elsewhere: dict[str, Commit] = {}
         self._attempts: dict[int, Attempt] = {}
@@ -287,8 +288,13 @@ class _Gathering:
         return share_code(_line(own.commit, lines), _line(commit, lines))
 
     def _aim(self, commit: Moved) -> Aim | None:
+        """What GitHub tells of its pull request. To go on top of trunk is no kinship, not even where the head of
+        another pull request became a commit of trunk as it was."""
         pull = self._pull(commit)
-        return Aim(frozenset(pull.head_shas), pull.base_sha, pull.base_ref) if pull else None
+        if pull is None:
+            return None
+        base_sha = "" if pull.base_sha in self._bases else pull.base_sha
+        return Aim(frozenset(pull.head_shas), base_sha, pull.base_ref)
 
     def _landing_line(self, row: TrunkRow) -> Line:
         line = self._landing_lines.get(row.sha)
@@ -390,9 +396,10 @@ class _Gathering:
         told = {own.commit.pk: pull.base_sha if (pull := self._pull(own.commit)) else "" for own in self.telling}
         shas = {sha for own in self.telling for sha in (*met[own.commit.pk], told[own.commit.pk]) if sha}
         theirs = self._bases_elsewhere(lines)
-        places = neighbours.places_of(self.repository, shas | set(theirs.values()) - {""})
-        on_trunk = {place.commit.sha for place in places}
-        self._unplaced = frozenset(sha for sha, base_sha in theirs.items() if base_sha not in on_trunk)
+        meant = {pull.base_sha for pull in (*self.pulls.values(), *self.by_number.values())}
+        places = neighbours.places_of(self.repository, (shas | meant | set(theirs.values())) - {""})
+        self._bases = frozenset(place.commit.sha for place in places)
+        self._unplaced = frozenset(sha for sha, base_sha in theirs.items() if base_sha not in self._bases)
         for own in self.telling:
             own.base = self._base(own.commit, met[own.commit.pk], told[own.commit.pk], places)
             own.base_sha = own.base.commit.sha if own.base else told[own.commit.pk]

@@ -12,7 +12,7 @@ from tests.services import payloads
 from tests.services.payloads import sha
 from tests.services.test_verdict_ingest import pull_request, read_log, take_in
 from tests.services.test_verdict_ingest import trunk as trunk_events
-from tests.services.verdict_world import fails, green_trunk, judge_all, open_pull
+from tests.services.verdict_world import breaks, fails, green_trunk, judge_all, open_pull
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("now")]
 
@@ -46,6 +46,18 @@ def labels(*runs: Run) -> list[str]:
 def test_whose_base_is_anothers_head_is_no_alibi_for_it_nor_the_other_way_round(trunk: Trunk, lower: Commit) -> None:
     runs = fails(lower, trunk), fails(upper(trunk, base_sha=lower.sha), trunk)
     assert labels(*runs) == ["regression", "regression"]
+
+
+def test_on_top_of_a_head_that_became_a_commit_of_trunk_is_on_top_of_trunk(trunk: Trunk) -> None:
+    """Merged by moving the branch forward: who starts there is no kin of who landed there."""
+    base = trunk.commits[-2]
+    Commit.objects.filter(pk=base.pk).update(pull_number=9)
+    PullRequest.objects.create(
+        repository=trunk.repository, number=9, author="fay", head_sha=base.sha, head_shas=[base.sha], merged=True
+    )
+    breaks(base, trunk)
+    run = fails(open_pull(trunk, base=-2), trunk)
+    assert labels(run) == ["broken_trunk"]
 
 
 def test_the_base_may_be_a_head_that_was_pushed_over(trunk: Trunk, lower: Commit) -> None:
