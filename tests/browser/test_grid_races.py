@@ -11,17 +11,12 @@ from playwright.sync_api import Page, expect
 from hud.models import Cell, Commit
 from tests.browser.held import Held
 from tests.browser.serving import asgi_url
-from tests.browser.test_grid_live import add_commit, open_live, row, set_cell
+from tests.browser.test_grid_live import add_commit, open_live, row, set_cell, trunk
 from tests.factories import Trunk, make_jobs, make_trunk
 
-__all__ = ["asgi_url"]
+__all__ = ["asgi_url", "trunk"]
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 JOBS = ["CI / build", "CI / unit", "Nightly / fuzz"]
-
-
-@pytest.fixture
-def trunk(transactional_db: None) -> Trunk:
-    return make_trunk(["p.p", *["..."] * 60], JOBS)
 
 
 def build_of(page: Page, commit: Commit):  # type: ignore[no-untyped-def]
