@@ -64,14 +64,14 @@ def since_words(found: Collection[Since | None], trunks: Iterable[Mapping[str, i
     return f"(the oldest {Since(oldest, is_first).words(oldest[:7])})"
 
 
-def sentence(counts: Mapping[str, int], passed: int, since: str = "", workflows: int = 0) -> str:
+def sentence(counts: Mapping[str, int], passed: int, since: str = "", workflows: int = 0, unexplained: int = 0) -> str:
     """Return "2 failures are yours, 1 was broken on trunk since 41f3c2a, 3 need a rerun."
 
     `counts`: group -> jobs; `passed`: jobs that passed; `since`: `since_words` of those that trunk broke; `workflows`:
-    those that have not ended.
+    those that have not ended; `unexplained`: those that ended red, of which no red job is known yet.
     """
     told = [(group, counts[group]) for group in _PHRASES if counts.get(group)]
-    still = _still(counts.get("pending", 0), workflows)
+    still = _still(counts.get("pending", 0), workflows, unexplained)
     if not told:
         return _quiet(still, passed)
     parts: list[str] = []
@@ -90,8 +90,12 @@ def _quiet(still: Sequence[str], passed: int) -> str:
     return f"Nothing failed: {passed} {'job' if passed == 1 else 'jobs'} passed." if passed else "No job has run yet."
 
 
-def _still(jobs: int, workflows: int) -> list[str]:
+def _still(jobs: int, workflows: int, unexplained: int) -> list[str]:
     found = [f"{jobs} {'job is' if jobs == 1 else 'jobs are'} not done yet"] if jobs else []
     if workflows:
         found.append(f"{workflows} {'workflow has' if workflows == 1 else 'workflows have'} not ended yet")
+    if unexplained:
+        found.append(
+            f"{unexplained} {'workflow' if unexplained == 1 else 'workflows'} ended red by a job not known yet"
+        )
     return found

@@ -11,7 +11,7 @@ from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.utils import timezone
 
 from hud.core.names import ColumnName
-from hud.models import Branch, Commit, WorkflowRun
+from hud.models import Branch, Commit, Run, WorkflowRun
 
 if TYPE_CHECKING:
     from hud.queries.grid import GridJob
@@ -20,21 +20,28 @@ RUN_LIFE = timedelta(days=35)
 """GitHub ends every workflow run after this time."""
 _NO_END = ("", "action_required")
 """Conclusions of completed workflow runs that are none yet; one waits for a person's approval."""
+_RED_ENDS = ("failure", "timed_out", "cancelled")
+_HARMLESS = ("success", "skipped", "neutral")
 
 
 @dataclass(frozen=True, slots=True)
 class OpenRun:
-    """A workflow run whose newest attempt has not ended. `name` is its workflow's."""
+    """A workflow run whose newest attempt has not ended, or (`ended`) whose red end no known job explains. `name` is its
+    workflow's."""
 
     workflow_id: int
     name: str
+    ended: bool = False
 
 
 def open_runs(commit: Commit) -> list[OpenRun]:
-    """Return the workflow runs of the commit that have not ended, oldest first. One statement."""
+    """Return the workflow runs of the commit of which jobs are to come, oldest first. One statement."""
     rows = open_attempts().filter(commit=commit).order_by("external_id")
-    told = rows.values_list("workflow_id", "workflow__name", "workflow__path")
-    return [OpenRun(pk, ColumnName(0, name, "", path).group_name or "a workflow") for pk, name, path in told]
+    told = rows.values_list("workflow_id", "workflow__name", "workflow__path", "status", "conclusion")
+    return [
+        OpenRun(pk, ColumnName(0, name, "", path).group_name or "a workflow", not _has_no_end(status, conclusion))
+        for pk, name, path, status, conclusion in told
+    ]
 
 
 def open_rows(
@@ -49,19 +56,38 @@ def open_rows(
 
 
 def open_attempts() -> QuerySet[WorkflowRun]:
-    """Newest attempts of workflow runs that have not ended, as far as anybody told. What is older than GitHub lets a
-    run live has ended, and its word was lost."""
+    """Newest attempts of workflow runs that have not ended, as far as anybody told, or that ended red while each job
+    that is known of them is harmless: the event of the one that did it comes after their own. What is older than GitHub
+    lets a run live has ended, and its word was lost."""
     since = timezone.now() - RUN_LIFE
     alive = Q(created_at__gte=since) | Q(updated_at__gte=since) | Q(created_at=None, updated_at=None)
     newer = WorkflowRun.objects.filter(
         repository=OuterRef("repository"), external_id=OuterRef("external_id"), attempt__gt=OuterRef("attempt")
     )
-    return WorkflowRun.objects.filter(~Exists(newer), ~Q(status="completed") | Q(conclusion__in=_NO_END), alive)
+    going = ~Q(status="completed") | Q(conclusion__in=_NO_END)
+    return WorkflowRun.objects.filter(~Exists(newer), going | _red_without_a_job(), alive)
+
+
+def _red_without_a_job() -> Q:
+    """A red end that no job explains, though GitHub's whole list of jobs was not read yet. One that the same workflow
+    has run after on the commit is left aside: it may have been superseded before it had a job."""
+    after = WorkflowRun.objects.filter(
+        commit=OuterRef("commit"), workflow=OuterRef("workflow"), external_id__gt=OuterRef("external_id")
+    )
+    # Of all attempts: a rerun of some jobs leaves the others to the attempt before.
+    telling = Run.objects.filter(
+        repository=OuterRef("repository"), workflow_run_id=OuterRef("external_id"), commit=OuterRef("commit")
+    ).exclude(status="completed", conclusion__in=_HARMLESS)
+    return Q(~Exists(after), ~Exists(telling), status="completed", conclusion__in=_RED_ENDS, jobs_listed=False)
 
 
 def is_open(attempt: WorkflowRun) -> bool:
     """Whether an attempt has not ended, as far as anybody told."""
-    return attempt.status != "completed" or attempt.conclusion in _NO_END
+    return _has_no_end(attempt.status, attempt.conclusion)
+
+
+def _has_no_end(status: str, conclusion: str) -> bool:
+    return status != "completed" or conclusion in _NO_END
 
 
 def may_block(workflow_ids: Iterable[int], jobs: Mapping[int, GridJob], blocking: Collection[int]) -> set[int]:

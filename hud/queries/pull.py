@@ -99,7 +99,8 @@ class PullState:
     """One commit of a pull request, judged. `gate` leaves pending jobs aside: see `may_merge`.
 
     `since`: since when trunk has what it broke, in words; "" where that is not known. `missing`: jobs that must pass
-    and have not run; `open_workflows`: names of workflows that go on and may still bring a job that counts.
+    and have not run; `open_workflows`: names of workflows that go on and may still bring a job that counts;
+    `unexplained_workflows`: of those that ended red, while no red job of theirs is known.
     `is_listed`: some job of the commit is in the repository's list of blocking jobs, or there is no list.
     """
 
@@ -110,6 +111,7 @@ class PullState:
     has_list: bool
     missing: tuple[str, ...]
     open_workflows: tuple[str, ...] = ()
+    unexplained_workflows: tuple[str, ...] = ()
     is_listed: bool = True
 
     def group(self, name: str) -> tuple[PullJob, ...]:
@@ -130,8 +132,9 @@ class PullState:
 
     @property
     def pending(self) -> tuple[str, ...]:
-        """What the gate waits for: jobs that run, are queued, or asked for and not there, and workflows that go on."""
-        return (*self.pending_jobs, *self.open_workflows)
+        """What the gate waits for: jobs that run, are queued, or asked for and not there, and workflows that go on or
+        whose red job is still to be told."""
+        return (*self.pending_jobs, *self.open_workflows, *self.unexplained_workflows)
 
     @property
     def pending_jobs(self) -> tuple[str, ...]:
@@ -149,7 +152,7 @@ class PullState:
     @property
     def sentence(self) -> str:
         counts = {name: len(found) for name, found in self.groups}
-        return sentence(counts, len(self.passed), self.since, len(self.open_workflows))
+        return sentence(counts, len(self.passed), self.since, len(self.open_workflows), len(self.unexplained_workflows))
 
     @property
     def reason(self) -> str:
@@ -169,7 +172,10 @@ class PullState:
             parts.append(
                 "1 workflow that has not ended" if workflows == 1 else f"{workflows} workflows that have not ended"
             )
-        return f" It waits for {' and '.join(parts)}."
+        if unexplained := len(self.unexplained_workflows):
+            noun = "workflow that ended red" if unexplained == 1 else "workflows that ended red"
+            parts.append(f"the red job of {unexplained} {noun}")
+        return f" It waits for {', and '.join(parts) if len(parts) > 2 else ' and '.join(parts)}."
 
 
 @dataclass(frozen=True, slots=True)
@@ -310,7 +316,8 @@ def state_of_commit(
     absent = _still_run(repository, names, asked - may_skip - there)
     missing = [names[column].display for column in sorted(absent)]
     holding = may_block({run.workflow_id for run in going}, names, asked)
-    open_workflows = dict.fromkeys(run.name for run in going if run.workflow_id in holding)
+    open_workflows = dict.fromkeys(run.name for run in going if run.workflow_id in holding and not run.ended)
+    unexplained = dict.fromkeys(run.name for run in going if run.workflow_id in holding and run.ended)
     gate = gate_of(_for_gate(found), verdict_settings().max_excused)
     broken = [job.answer.since for job in found if job.group == "broken_trunk" and job.answer]
     since = since_words(broken, places_of(repository, broken))
@@ -322,6 +329,7 @@ def state_of_commit(
         has_list=lists.has_blocking,
         missing=tuple(missing),
         open_workflows=tuple(open_workflows),
+        unexplained_workflows=tuple(unexplained),
         is_listed=not lists.has_blocking or not there.isdisjoint(listed),
     )
 

@@ -269,7 +269,7 @@ def test_a_workflow_that_goes_on_keeps_the_gate_closed(trunk: Trunk) -> None:
         ({"status": "waiting"}, ("CI",)),
         ({"status": "completed", "conclusion": "action_required"}, ("CI",)),
         ({"status": "completed", "conclusion": "success"}, ()),
-        ({"status": "completed", "conclusion": "failure"}, ()),
+        ({"status": "completed", "conclusion": "failure", "jobs_listed": True}, ()),
         ({"created_at": NOON - timedelta(days=34)}, ("CI",)),
         ({"created_at": NOON - timedelta(days=36)}, ()),
         ({"created_at": NOON - timedelta(days=36), "updated_at": NOON}, ("CI",)),
@@ -284,6 +284,39 @@ def test_a_workflow_run_is_open_until_it_has_ended_or_cannot_live_any_more(
     passes(commit, trunk, job=1)
     make_workflow_run(commit, trunk.jobs[0].workflow, **fields)
     assert state_of(trunk).pending == pending
+
+
+@pytest.mark.parametrize("end", ["failure", "timed_out", "cancelled"])
+def test_a_workflow_that_ended_red_keeps_the_gate_closed_until_the_red_job_is_known(trunk: Trunk, end: str) -> None:
+    """GitHub's events come in any order: that of the workflow run may be here before that of its last job."""
+    commit = open_pull(trunk)
+    make_workflow_run(commit, trunk.jobs[0].workflow, status="completed", conclusion=end)
+    passes(commit, trunk, workflow_run_id=9000)
+    state = state_of(trunk)
+    assert (state.pending, state.may_merge) == (("CI",), False)
+    assert state.reason == "Nothing stands in the way. It waits for the red job of 1 workflow that ended red."
+    assert state.sentence == "Nothing failed so far; 1 workflow ended red by a job not known yet."
+    fails(commit, trunk, job=1, workflow_run_id=9000, conclusion=end)
+    assert state_of(trunk).pending == ()
+
+
+def test_a_red_end_is_explained_by_a_red_job_of_an_earlier_attempt(trunk: Trunk) -> None:
+    """GitHub tells nothing of jobs that were not run again."""
+    commit, workflow = open_pull(trunk), trunk.jobs[0].workflow
+    make_workflow_run(commit, workflow, status="completed", conclusion="failure")
+    fails(commit, trunk, workflow_run_id=9000)
+    make_workflow_run(commit, workflow, attempt=2, status="completed", conclusion="failure")
+    passes(commit, trunk, job=1, workflow_run_id=9000, attempt=2)
+    assert state_of(trunk).pending == ()
+
+
+def test_a_workflow_run_that_was_superseded_before_it_had_a_job_holds_nothing(trunk: Trunk) -> None:
+    commit, workflow = open_pull(trunk), trunk.jobs[0].workflow
+    make_workflow_run(commit, workflow, status="completed", conclusion="cancelled")
+    assert state_of(trunk).pending == ("CI",)
+    make_workflow_run(commit, workflow, external_id=9001, status="completed", conclusion="success")
+    passes(commit, trunk, workflow_run_id=9001)
+    assert state_of(trunk).may_merge
 
 
 def test_of_a_workflow_run_the_newest_attempt_says_whether_it_is_open(trunk: Trunk) -> None:
