@@ -26,8 +26,8 @@ _HARMLESS = ("success", "skipped", "neutral")
 
 @dataclass(frozen=True, slots=True)
 class OpenRun:
-    """A workflow run whose newest attempt has not ended, or (`ended`) whose red end no known job explains. `name` is its
-    workflow's."""
+    """A workflow run whose newest attempt has not ended, or (`ended`) whose red end no known job explains. `name` is
+    its workflow's."""
 
     workflow_id: int
     name: str
