@@ -62,6 +62,7 @@ def _page(
         "error": error,
         "typed": request.POST.get("reason", ""),
         "longest": LONGEST_REASON,
+        "may_record": _may_record(page),
         "may_force": is_on_call(request.user),
         "may_manage": is_admin(request.user),
         "not_allowed": NOT_ALLOWED,
@@ -70,6 +71,14 @@ def _page(
     response = render(request, "hud/pull.html", context, status=status)
     response["Cache-Control"] = "private, no-cache"
     return response
+
+
+def _may_record(page: PullPage) -> bool:
+    """Whether a forced merge of the shown commit can be recorded: not twice, and behind an open gate only once merged,
+    since a rerun may have opened it after the merge."""
+    if page.state is None or any(forced.head_sha == page.state.sha for forced in page.forced):
+        return False
+    return not page.state.may_merge or bool(page.row and page.row.merged)
 
 
 @require_http_methods(["GET", "HEAD"])

@@ -7,7 +7,7 @@ from django.test import Client
 
 from hud.models import ForceMerge, PullRequest
 from tests.factories import Trunk
-from tests.services.verdict_world import green_trunk, judge_all, open_pull, passes
+from tests.services.verdict_world import fails, green_trunk, judge_all, open_pull, passes
 from tests.views.people import signed_in
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("now")]
@@ -44,3 +44,26 @@ def test_what_was_merged_by_force_can_be_recorded_after_a_rerun_opened_the_gate(
     assert "Record a forced merge" in kim.get(page).content.decode()
     assert kim.post(page, {"reason": "The site is down."}).status_code == 302
     assert ForceMerge.objects.get().blocking == []
+
+
+def test_a_merge_through_an_open_gate_is_not_asked_about_aloud(trunk: Trunk) -> None:
+    passes(open_pull(trunk), trunk)
+    judge_all()
+    PullRequest.objects.update(merged=True, state="closed")
+    page = signed_in("on-call").get("/brindle/kestrel/pull/7").content.decode()
+    assert "Merged all the same?" not in page
+    assert "<details><summary>Was it merged while the gate was closed?</summary>" in page
+
+
+def test_a_forced_merge_that_is_recorded_is_not_asked_for_again(trunk: Trunk) -> None:
+    fails(open_pull(trunk), trunk)
+    judge_all()
+    kim = signed_in("on-call")
+    assert "Merged all the same?" in kim.get("/brindle/kestrel/pull/7").content.decode()
+    kim.post("/brindle/kestrel/pull/7", {"reason": "The site is down."})
+    page = kim.get("/brindle/kestrel/pull/7").content.decode()
+    assert "Merged by force" in page
+    assert "Record a forced merge" not in page
+    again = kim.post("/brindle/kestrel/pull/7", {"reason": "Once more."})
+    assert again.status_code == 422
+    assert "It is recorded already for this commit." in again.content.decode()
