@@ -16,6 +16,7 @@ from hud.core.cell import State
 from hud.models import Cell, Failure, FollowRequest, GroupRule, InboxItem, Run
 from hud.queries.job import PER_PAGE
 from hud.services.audit import record
+from tests.browser.held import Held
 from tests.conftest import NOW
 from tests.factories import Trunk, make_cell, make_repository, make_trunk, sha_of
 from tests.views.people import signed_in
@@ -234,6 +235,22 @@ def test_group_rules_are_edited_with_a_live_preview_and_the_focus_stays(as_admin
     page.get_by_role("button", name="Save").click()
     expect(page.locator(".messages")).to_contain_text("The groups are saved")
     assert list(GroupRule.objects.values_list("pattern", "group")) == [("unit", "Unit tests")]
+
+
+def test_nothing_is_typed_into_group_rules_that_are_about_to_be_exchanged(as_admin: Open, trunk: Trunk) -> None:
+    """The answer to "Add a rule" brings the whole form: what came into the old one meanwhile would be lost."""
+    page = as_admin("/manage/groups/brindle/kestrel")
+    page.get_by_role("button", name="Add a rule").click()
+    page.locator("#pattern-0").fill("unit")
+    expect(page.locator("#rule-0-note")).to_have_text("Name the group.")
+    held = Held(page, "/manage/groups/")
+    page.get_by_role("button", name="Add a rule").click()
+    held.wait()
+    expect(page.locator("#pattern-0")).to_be_disabled()
+    held.release()
+    expect(page.locator("#pattern-1")).to_be_focused()
+    expect(page.locator("#pattern-0")).to_be_enabled()
+    expect(page.locator("#pattern-0")).to_have_value("unit")
 
 
 def test_without_scripts_group_rules_are_edited_all_the_same(

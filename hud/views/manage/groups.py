@@ -119,6 +119,7 @@ def _page(
         "grid": f"/{quote(repository.full_name)}/{quote(repository.default_branch)}",
         "jobs": sum(len(group.columns) for group in shown.groups),
         "most_rules": MOST_RULES,
+        "added": request.POST.get("action") == "add",
     }
     template = "hud/manage_groups.html"
     if wants_fragment(request):
