@@ -17,7 +17,7 @@ from hud.models import Commit, Repository
 from hud.queries.commit import SHORTEST_PREFIX, CommitPage, Results, commit_page, commits_like
 from hud.queries.places import branch_names
 from hud.views.errors import Missing, Nearby, nearby_branches
-from hud.views.partial import wants_fragment
+from hud.views.partial import not_kept, wants_fragment
 from hud.views.places import redirects_moved, repository_or_missing
 
 NOTHING_MORE = 286
@@ -43,9 +43,7 @@ def commit(request: HttpRequest, owner: str, name: str, sha: str) -> HttpRespons
     else:
         status = 200 if page.results.running else NOTHING_MORE
         response = render(request, "hud/_commit_jobs.html", context, status=status)
-    # Page and fragment share an address: a fragment must not come back as a page.
-    response["Cache-Control"] = "no-store"
-    return response
+    return not_kept(response)
 
 
 def _commit_or_missing(repository: Repository, sha: str) -> Commit:

@@ -20,7 +20,7 @@ from hud.queries.grid import GridPage, grid_page
 from hud.queries.places import first_branch
 from hud.queries.status import TrunkStatus, trunk_status
 from hud.views.gridhtml import DrawnGrid, draw_grid
-from hud.views.partial import wants_fragment
+from hud.views.partial import not_kept, wants_fragment
 from hud.views.places import branch_or_missing, redirects_moved
 
 
@@ -81,11 +81,8 @@ def _answer(request: HttpRequest, branch: Branch) -> HttpResponse:
         response["Cache-Control"] = "private, no-cache"
         return response
     response = _page(request, "hud/_grid.html", {**grid_context(grid), "swapped": True}, grid.drawn)
-    # Page and fragment share an address. Vary keeps caches from mixing them; some browsers' Back looks no further
-    # than the address, so a fragment is not kept at all.
-    response["Cache-Control"] = "no-store"
     response[_history_header(request, grid)] = _path(branch) + grid.view.query()
-    return response
+    return not_kept(response)
 
 
 def _filter_refused(request: HttpRequest, error: str) -> HttpResponse:
@@ -94,8 +91,7 @@ def _filter_refused(request: HttpRequest, error: str) -> HttpResponse:
     response["HX-Retarget"] = "#filter-error"
     response["HX-Reswap"] = "outerHTML"
     response["HX-Push-Url"] = "false"
-    response["Cache-Control"] = "no-store"
-    return response
+    return not_kept(response)
 
 
 _ROWS_HERE = mark_safe("<!-- rows -->")  # what others wrote is escaped: it holds no "<"

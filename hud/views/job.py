@@ -19,7 +19,7 @@ from hud.models import Branch, Job, Repository
 from hud.queries.job import COUNTED_ROWS, JobCell, JobPage, job_at, job_page
 from hud.queries.places import branch_at, branch_names
 from hud.views.errors import Missing, Nearby, nearby_branches
-from hud.views.partial import wants_fragment
+from hud.views.partial import not_kept, wants_fragment
 from hud.views.places import branch_or_missing, redirects_moved, repository_or_missing
 
 MOST_PAGES = 100_000
@@ -37,9 +37,7 @@ def job(request: HttpRequest, owner: str, name: str, job_id: int) -> HttpRespons
     page = job_page(branch, found, page_number(request.GET.get("page", ""), MOST_PAGES), failures_only=failures_only)
     context = _context(repository, branch, page, failures_only)
     if wants_fragment(request):
-        response = render(request, "hud/_job_history.html", context)
-        response["Cache-Control"] = "no-store"  # the whole page has this address too
-        return response
+        return not_kept(render(request, "hud/_job_history.html", context))
     response = render(request, "hud/job.html", context)
     response["Cache-Control"] = "private, no-cache"
     return response

@@ -23,7 +23,7 @@ from hud.services.trials import MOST_CHANGES_KEPT, cancel_trial
 from hud.tasks import queue_reading
 from hud.views.access import admins_only
 from hud.views.errors import Missing, Nearby
-from hud.views.partial import wants_fragment
+from hud.views.partial import not_kept, wants_fragment
 
 PAGE = "Editing classifier rules"
 PURPOSE = (
@@ -162,7 +162,7 @@ def trial(request: HttpRequest, trial_id: int) -> HttpResponse:
     context = trial_context(request, found)
     if wants_fragment(request):
         status = NOTHING_MORE if found.is_over else 200
-        return render(request, "hud/_rules_trial.html", context, status=status)
+        return not_kept(render(request, "hud/_rules_trial.html", context, status=status))
     return render(request, "hud/rules_trial.html", context)
 
 

@@ -23,7 +23,7 @@ from hud.queries.flaky import results_at
 from hud.queries.run import run_detail_at, run_log_at
 from hud.services.logs import log_store
 from hud.views.errors import Missing, Nearby
-from hud.views.partial import wants_fragment
+from hud.views.partial import not_kept, wants_fragment
 from hud.views.places import redirects_moved, repository_or_missing
 from hud.views.run_log import LogQuestion, log_view
 
@@ -65,7 +65,8 @@ def _whole_page(request: HttpRequest, repository: Repository, external_id: int) 
 def _log_part(request: HttpRequest, repository: Repository, external_id: int, template: str) -> HttpResponse:
     log, failing = run_log_at(repository, external_id) or _no_run(repository, external_id)
     view = log_view(log_store(), log, failing, LogQuestion.of(request.GET))
-    return render(request, template, {"view": view, "repository": repository, "external_id": external_id})
+    context = {"view": view, "repository": repository, "external_id": external_id}
+    return not_kept(render(request, template, context))
 
 
 @require_safe

@@ -335,6 +335,7 @@ def test_a_trial_is_shown_while_it_goes_on_and_asked_for_no_more_when_done(world
     assert "Waiting for a worker" in body and 'hx-trigger="every 2s"' in body and "Cancel the trial" in body
     part = {"headers": {"HX-Request": "true"}}
     assert "<html" not in body_of(ada, path, **part)
+    assert ada.get(path, **part)["Cache-Control"] == "no-store"  # the page itself has this address too
     work_all()
     body = body_of(ada, path, 286, **part)
     assert "every 2s" not in body and BRAKE in body and PYTEST in body and "1 of 1 logs" in body

@@ -215,6 +215,14 @@ def test_a_jump_loads_the_lines_alone(client, run):
     assert part.strip().startswith('<ol id="log"') and 70 in lines_in(part)
 
 
+@pytest.mark.parametrize("part", ["log", "log-hits", "log-above", "log-below"])
+def test_no_part_of_the_log_is_kept_under_the_address_of_the_page(client, run, part):
+    store_log(run, numbered(500))
+    answer = client.get(PAGE + "?window=1-100&q=7", headers={"HX-Request": "true", "HX-Target": part})
+    assert answer["Cache-Control"] == "no-store" and "HX-Target" in answer["Vary"]
+    assert "<html" not in answer.content.decode()
+
+
 def test_a_restored_history_gets_the_whole_page(client, run):
     store_log(run, numbered(10))
     headers = {"HX-Request": "true", "HX-Target": "log", "HX-History-Restore-Request": "true"}
