@@ -26,7 +26,7 @@ from classifier.verdict.model import (
     Verdict,
     unique_runs,
 )
-from classifier.verdict.sameness import is_covered
+from classifier.verdict.sameness import is_covered, is_same
 from classifier.verdict.timeline import Timeline
 
 ACTIONS: dict[Label, Action] = {
@@ -169,23 +169,38 @@ class _Decision:
         # Of several that are equally bad the first: failures are ranked, the primary explains itself best.
         worst = min(findings, key=lambda finding: (_SEVERITY.index(finding.label), finding.confidence))
         runs = tuple(sorted({one for finding in findings if finding.label == worst.label for one in finding.runs}))
-        if worst.label in EXCUSES and not evidence.timeline.is_on_trunk and self._hung_alone(findings):
-            reason = f"The job also ran into its time limit, and nothing explains that. {worst.reason}"
-            return self._say("unknown", reason, 0.5, runs)
+        if worst.label in EXCUSES and not evidence.timeline.is_on_trunk and not self.passed:
+            shown = self._runs_named({one for finding in findings for one in finding.runs})
+            unexplained = self._unexplained(shown)
+            if unexplained is not None:
+                label, why = unexplained
+                return self._say(label, f"{why} {worst.reason}", 0.5, runs)
         if worst.label == "regression":
             runs = tuple(sorted({*runs, *self._reproductions(failures)}))
         said = replace(self._say(worst.label, worst.reason, worst.confidence, runs), since=worst.since)
         return self._limited(said, failures)
 
-    def _hung_alone(self, findings: list[Finding]) -> bool:
-        """The run was ended by its time limit, none of its lines tells of that, and no run that excuses it was."""
-        hung = any(failure.category == "timeout" for failure in self.run.causes)
-        if self.run.conclusion != "timed_out" or hung or self.passed:
-            return False
-        shown = {one for finding in findings for one in finding.runs}
+    def _runs_named(self, ids: set[str]) -> list[Run]:
         made = self.scenario
         around = (*made.trunk, *made.elsewhere, *(made.base.runs if made.base else ()))
-        return not any(one.id in shown and one.conclusion == "timed_out" for one in around)
+        return [one for one in around if one.id in ids]
+
+    def _unexplained(self, shown: list[Run]) -> tuple[Label, str] | None:
+        """What else befell a run whose failures are all excused, and none of the runs that excuse them (`shown`): its
+        time limit ended it and no line tells of that, its runner died and the rest was not tested, or a line that says
+        nothing by itself names one more test."""
+        hung = any(failure.category == "timeout" for failure in self.run.causes)
+        if self.run.conclusion == "timed_out" and not hung and all(one.conclusion != "timed_out" for one in shown):
+            return "unknown", "The job also ran into its time limit, and nothing explains that."
+        failures = self.run.known_failures
+        died = next((one for one in failures if one.category == "infra_runner" and not one.generic), None)
+        if died is not None and not any(is_same(died, theirs) for one in shown for theirs in one.known_failures):
+            return "infra", f"The runner failed as well ({what_failed(died)}), so not all was tested."
+        told = {test for failure in failures for test in failure.tests}
+        left = told - {test for failure in self.run.causes for test in failure.tests}
+        if left:
+            return "unknown", f"A line that stands under many failures names {min(left)} besides."
+        return None
 
     def _findings(self, evidence: Evidence, failures: tuple[Failure, ...]) -> list[Finding]:
         """One for each failure. Look-alikes elsewhere are asked last, and for all that is left at once."""

@@ -62,11 +62,12 @@ class Evidence:
         self._landed_at = self._landings()
 
     def _landings(self) -> list[datetime | None]:
-        """When this change came to trunk, once for each time; None where its place is not known."""
+        """When this change came to trunk, once for each time; None where that is not known."""
         if self.timeline.is_on_trunk:
             return [self.scenario.run.seen_at]
         commits = (*self.timeline.commits, *self.timeline.undated)
-        return [commit.at for commit in commits if commit.changes & self.own_changes]
+        own = [commit for commit in commits if commit.changes & self.own_changes]
+        return [commit.at if commit.is_push_known else None for commit in own]
 
     def _base_age(self) -> timedelta | None:
         """From the base's commit to the push of the run; None where either is not known, or where the base is said to
@@ -151,13 +152,27 @@ class Evidence:
 
     def _brought_by_this_change(self, failure: Failure, red: TrunkCommit) -> bool:
         """An earlier landing of this change stands at or before the red, and trunk had not been failing so already.
-        Greens after the landing don't clear it: it may have been reverted, or its failure may come and go."""
+        Greens after the landing don't clear it: it may have been reverted, or its failure may come and go. A landing
+        of which nobody knows when it was pushed may have come before everything."""
         commits = self.timeline.commits
-        return any(
+        if any(
             not self._was_failing_already(commits[:index], failure)
             for index, landing in enumerate(commits)
-            if landing.changes & self.own_changes and (red.at is None or _is_not_after(landing, red.at))
-        ) or any(commit.changes & self.own_changes for commit in (*self.timeline.undated, red) if commit.at is None)
+            if self._may_be_landing(landing, failure) and (red.at is None or _is_not_after(landing, red.at))
+        ):
+            return True
+        undated = [one for one in (*commits, *self.timeline.undated, red) if one.at is None or not one.is_push_known]
+        return any(one.changes & self.own_changes for one in undated)
+
+    def _may_be_landing(self, commit: TrunkCommit, failure: Failure) -> bool:
+        """This change came to trunk here; or nobody knows which change did, its author is the run's, and it failed in
+        this way after the base."""
+        if commit.changes & self.own_changes:
+            return True
+        edge = self.timeline.base.at if self.timeline.base else None
+        is_after = edge is not None and not _is_not_after(commit, edge)
+        is_mine = author_key(self.scenario.run) in commit.authors and not commit.is_change_known
+        return is_after and is_mine and self.timeline.state(commit, failure) in RED_STATES
 
     def _was_failing_already(self, earlier: Sequence[TrunkCommit], failure: Failure) -> bool:
         """The nearest commit before, of another change, that says something failed this way."""
@@ -192,9 +207,12 @@ class Evidence:
         return Finding("broken_trunk", reason, 0.8 if len(red) > 1 else 0.7, _ids([*runs, *beside]), since)
 
     def _ended_before_push(self, later: Sequence[tuple[TrunkCommit, State]]) -> bool:
+        """A commit of which only the end of a run is known may have been pushed before."""
         pushed = self.scenario.run.seen_at
         return any(
-            state in ("green", "other", "flip") and pushed is not None and commit.at is not None and commit.at <= pushed
+            state in ("green", "other", "flip")
+            and pushed is not None
+            and (not commit.is_push_known or _is_not_after(commit, pushed))
             for commit, state in later
         )
 
@@ -304,7 +322,7 @@ class Evidence:
 
     def _is_look_alike(self, run: Run, failures: Sequence[Failure], explained_tests: frozenset[str]) -> bool:
         mine = self.scenario.run
-        if not run.is_red or not jobs.is_same_job(run.job, mine.job) or run.commit == mine.commit or run.id == mine.id:
+        if not run.is_red or not jobs.is_same_job(run.job, mine.job) or run.id == mine.id:
             return False
         if not has_same_failures(failures, explained_tests, run):
             if says_something(run):
@@ -317,6 +335,8 @@ class Evidence:
 
     def _why_no_look_alike(self, run: Run) -> str | None:
         mine = self.scenario.run
+        if not mine.commit or run.commit in ("", mine.commit):
+            return "it is of the same commit, or the commit is not known"
         if mine.change is None or run.change is None or run.change in self.own_changes:
             return "it is of the same change, or the change is not known"
         if author_key(mine) is None or author_key(run) in (None, author_key(mine)):

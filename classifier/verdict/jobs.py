@@ -88,13 +88,19 @@ def _words(kind: Kind, words: str) -> KindPattern:
     return KindPattern(kind, f"(?:^|[^a-z])(?:{'|'.join(words.split())})(?:[^a-z]|$)")
 
 
+_LINT = (
+    r"(?:^|[^a-z])(?:es|js|ts|py|css|html|json|yaml|md|markdown|go|cpp|swift|kt|k|ox|tf|h|sql|proto|style"
+    r"|ansible-|golangci-)?lint"
+)
+
 # The first that finds something decides. A compatibility check that runs as a test configuration is still a check, so
 # checks stand before builds; a name that both builds and tests is a test, its compile errors are told by category.
 DEFAULT_KINDS: tuple[KindPattern, ...] = (
     KindPattern("compatibility", r"(?:^|[^a-z])(?:back|for)wards?[-_ ]?compat"),
     _words("compatibility", r"(?:bc|fc|api|abi|schema|binary)[-_\s](?:lint\w*|compat\w*|check\w*)"),
-    _words("compatibility", r"compat compatibility japicmp revapi api-extractor semver-checks?"),
-    KindPattern("lint", r"(?:^|[^a-z])(?:es|py|ts|css|html|yaml|md|markdown|go|cpp|style|ansible-|golangci-|k)?lint"),
+    _words("compatibility", r"compat compatibility japicmp revapi api-extractor semver(?:-checks?)? abi api-?diff"),
+    _words("compatibility", r"(?:buf[-_\s])?breaking(?:[-_\s]changes?)?"),
+    KindPattern("lint", _LINT),
     _words("lint", r"ruff flake8 clang-?(?:format|tidy) checkstyle pre-?commit spotless rubocop mypy pyright clippy"),
     _words("lint", r"shellcheck hadolint actionlint spotbugs findbugs pmd rat rustfmt gofmt prettier isort"),
     _words(
@@ -102,13 +108,19 @@ DEFAULT_KINDS: tuple[KindPattern, ...] = (
         r"licen[cs]es? type[-_\s]?check(?:s|ing)? commitlint typos codespell spell(?:ing|[-_\s]?check(?:er|ing)?)",
     ),
     _words("lint", r"golangci gofumpt go[-_\s]vet static[-_\s]analysis codeql semgrep check[-_\s](?:format|style|fmt)"),
-    _words("lint", r"cargo[-_\s]fmt code[-_\s]style check[-_\s]formatting tsc"),
+    _words(
+        "lint", r"cargo[-_\s](?:fmt|deny|machete|udeps) code[-_\s]style check[-_\s]formatting tsc staticcheck gosec"
+    ),
+    _words("lint", r"detekt scala(?:fmt|fix|style) cppcheck cpplint yapf autopep8 bandit vulture biome dprint taplo"),
+    _words("lint", r"buildifier phpcs phpstan psalm swiftformat stylua luacheck credo dialyzer hlint nixfmt vale tidy"),
+    _words("lint", r"terraform[-_\s](?:fmt|validate) cmake-format"),
     KindPattern("lint", r"(?:^|/ |\()(?:code-?)?(?:style|fmt|format|formatting|black)(?:[- ]check)?(?: \(|\)|$)"),
     KindPattern("docs", r"(?:^|[^a-z_])(?:docs?|documentation|javadoc|sphinx|doxygen|rustdoc|linkcheck)(?:[^a-z_]|$)"),
-    _words("docs", r"(?:build|publish|check)[-_]docs? link[-_\s]?check(?:er)?s?"),
+    _words("docs", r"(?:build|publish|check)[-_]docs? link[-_\s]?check(?:er)?s? mkdocs docusaurus vitepress"),
     KindPattern("sanity", r"sanity|mergeability|(?:^|[^a-z])check[-_ ]?(?:pr|labels?|title|change|dependenc)"),
     _words("sanity", r"labell?er dco cla dependency(?:[-_\s](?:review|check))? pr[-_\s](?:checks?|title)"),
-    _words("sanity", r"deps?[-_\s]check workflow[-_\s]checks?"),
+    _words("sanity", r"deps?[-_\s]check (?:workflow|quick)[-_\s]checks? changesets? bundle[-_\s]size"),
+    _words("sanity", r"(?:check|verify)[-_\s]generated? generated?[-_\s]check"),
     _words("sanity", r"semantic[-_\s](?:pull[-_\s]request|pr|title) changelog(?:[-_\s]check)?"),
     KindPattern("sanity", r"(?:^|/ )(?:[a-z]+-)?audit$|\.ya?ml$"),
     KindPattern("lint", r"(?:^|/ )vet$"),
@@ -122,7 +134,8 @@ DEFAULT_KINDS: tuple[KindPattern, ...] = (
     KindPattern("test", r"test|spec|e2e|(?:^|[^a-z])(?:unit|integration|acceptance|smoke)(?:[^a-z]|$)"),
     KindPattern(
         "build",
-        r"(?:^|[^a-z])(?:re)?(?:build|compile|package)s?(?:[^a-z][^/]*)? / |(?:bazel|cargo|go|make) build",
+        r"(?:^|[^a-z])(?:re)?(?:build|compile|package)s?(?:[^a-z][^/]*)? / |(?:bazel|cargo|go|make) build"
+        r"|(?:^|/ )(?:docker|sdist|cargo[- ]check|compile(?:java|kotlin|scala))(?: \(|$)",
     ),
 )
 

@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from classifier.verdict.failure import Failure, causes_of
 
-ENGINE_VERSION = 5
+ENGINE_VERSION = 6
 """Raised when the same evidence would give another verdict."""
 
 CLOCK_SKEW = timedelta(hours=1)

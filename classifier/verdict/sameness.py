@@ -9,6 +9,7 @@ import re2
 
 from classifier.signatures import CAPTURE_LIMIT_CHARS, steady_text
 from classifier.verdict.failure import Failure
+from classifier.verdict.jobs import KIND_OF_CATEGORY
 from classifier.verdict.model import Run
 
 _SHARD_OPTION = re2.compile(
@@ -21,8 +22,18 @@ _SHELL_TRACE = re2.compile(r"^[+\s]+")
 
 
 def is_same(one: Failure, other: Failure) -> bool:
-    """The same failure: the same failing test (or none on both sides), equal signatures, the same commands."""
-    return one.tests == other.tests and _has_equal_signature(one, other) and has_alike_commands(one, other)
+    """The same failure: the same failing test (or none on both sides), equal signatures, the same commands. What only
+    one side takes for infrastructure, or for a check's, is not the same: that side says something else of the code."""
+    return (
+        one.tests == other.tests
+        and (one.category == other.category or _nature(one) == _nature(other))
+        and _has_equal_signature(one, other)
+        and has_alike_commands(one, other)
+    )
+
+
+def _nature(failure: Failure) -> str:
+    return "infra" if failure.is_infra else KIND_OF_CATEGORY.get(failure.category, "test")
 
 
 def is_covered(failure: Failure, run: Run) -> bool:
@@ -48,7 +59,7 @@ def _has_equal_signature(one: Failure, other: Failure) -> bool:
     stored = one.signature and other.signature
     if stored and one.signature != other.signature:
         return False
-    if stored and (one.tests or one.category != "test"):
+    if stored and (one.tests or "test" not in (one.category, other.category)):
         return True
     return one.computed_signature == other.computed_signature and _tails(one) == _tails(other)
 

@@ -24,18 +24,26 @@ _NAMELESS = "of run "
 
 @dataclass(frozen=True)
 class TrunkCommit:
-    """One commit of trunk with the runs on it: of this job (all shards), and of its sibling configurations."""
+    """One commit of trunk with the runs on it: of this job (all shards), and of its sibling configurations.
+
+    `at`: its push; where that is not known (`is_push_known`), when its first run ended, which came later.
+    """
 
     commit: str
     at: datetime | None
     runs: tuple[Run, ...]
     siblings: tuple[Run, ...] = ()
+    is_push_known: bool = True
 
     @cached_property
     def changes(self) -> frozenset[str]:
         """The change that landed here (several where the data disagrees); a commit without a known one is its own."""
         known = {run.change for run in (*self.runs, *self.siblings) if run.change}
         return frozenset(known or {f"commit {self.commit}"})
+
+    @property
+    def is_change_known(self) -> bool:
+        return any(run.change for run in (*self.runs, *self.siblings))
 
     @cached_property
     def authors(self) -> frozenset[str]:
@@ -110,7 +118,9 @@ class Timeline:
         found = {commit: _commit(commit, runs, own, siblings) for commit, runs in by_commit.items()}
         self.base = found.pop(base_sha, None) if base_sha else None
         if self.base and scenario.base:
-            self.base = replace(self.base, at=_first_before(scenario.run, self.base.at, scenario.base.committed_at))
+            told = scenario.base.committed_at
+            at = _first_before(scenario.run, self.base.at, told)
+            self.base = replace(self.base, at=at, is_push_known=self.base.is_push_known or told is not None)
         self.undated = tuple(one for one in found.values() if one.at is None)
         self._dated = sorted((one for one in found.values() if one.at is not None), key=_order)
         self.commits = sorted([*self._dated, *([self.base] if self.base and self.base.at else [])], key=_order)
@@ -165,7 +175,8 @@ def _commit(sha: str, runs: list[Run], own: Set[str], siblings: Set[str]) -> Tru
     """`own`, `siblings`: the names of the jobs that are this one, and its sibling configurations."""
     times = [at for at in (run.seen_at for run in runs) if at is not None]
     of_job = tuple(run for run in runs if run.job in own)
-    return TrunkCommit(sha, min(times, default=None), of_job, tuple(run for run in runs if run.job in siblings))
+    beside = tuple(run for run in runs if run.job in siblings)
+    return TrunkCommit(sha, min(times, default=None), of_job, beside, any(run.pushed_at for run in runs))
 
 
 def _by_commit(scenario: Scenario, base_sha: str | None) -> dict[str, list[Run]]:

@@ -167,6 +167,61 @@ def an_empty_list_of_failures_on_both_sides_is_no_sameness() -> s.Json:
     return s.scene(s.mine([]), s.base(s.on_base([], conclusion="failure")), elsewhere=alike)
 
 
+@case("missing", FIX)
+def a_look_alike_of_no_known_commit_is_none() -> s.Json:
+    """It may be the very same commit, in a second pull request."""
+    return s.scene(s.mine([s.failed()]), elsewhere=[_elsewhere(s.failed(), commit=None)])
+
+
+@case("missing", FIX)
+def a_run_of_no_known_commit_has_no_look_alikes() -> s.Json:
+    """Any of them may be of the same commit."""
+    return s.scene(s.mine([s.failed()], commit=None), elsewhere=[_elsewhere(s.failed())])
+
+
+@case("missing", FIX)
+def a_landing_whose_push_nobody_knows_may_have_come_first() -> s.Json:
+    """Only the end of its run is known, half an hour after the next red was pushed."""
+    landing = s.run(failures=[s.failed()], hours=2, change="pr/7", author="ada") | {"pushed_at": None}
+    return s.scene(s.mine([s.failed()]), trunk=[landing, s.run(failures=[s.failed()], hours=2.5, author="bo")])
+
+
+@case("missing", FIX)
+def a_repair_whose_push_nobody_knows_may_have_come_before_the_push() -> s.Json:
+    """Trunk broke and was repaired; when the repair was pushed is not known."""
+    repair = s.run(hours=-0.5, author="cy") | {"pushed_at": None}
+    return s.scene(s.mine([s.failed()]), trunk=[s.run(failures=[s.failed()], hours=-4, author="bo"), repair])
+
+
+@case("missing", FIX)
+def a_red_of_the_same_author_and_no_known_change_after_the_base_may_be_the_landing() -> s.Json:
+    """Nobody told which change the first red commit brought; the next ones have it inside."""
+    landing = s.run(failures=[s.failed()], hours=1, author="ada", change=None)
+    later = [s.run(failures=[s.failed()], hours=hours, author=who) for hours, who in ((2, "bo"), (3, "cy"))]
+    return s.scene(s.mine([s.failed()]), trunk=[landing, *later])
+
+
+@case("missing", WAIT)
+def a_red_of_the_same_author_on_a_trunk_that_was_broken_already_is_not_the_landing() -> s.Json:
+    """Another author's commit had it before."""
+    red = [s.run(failures=[s.failed()], hours=hours, author=who) for hours, who in ((1, "bo"), (2, "ada"))]
+    return s.scene(s.mine([s.failed()]), trunk=[red[0], red[1] | {"change": None}])
+
+
+@case("missing", FIX)
+def a_finding_that_lost_its_category_is_not_the_same_as_one_that_has_it() -> s.Json:
+    """Elsewhere it is a linter's, and those are never flaky."""
+    finding = s.line("pkg/ring.go:9: ineffectual assignment", "lint", "linter")
+    return s.scene(s.mine([finding | {"category": None}]), elsewhere=[_elsewhere(finding)])
+
+
+@case("missing", FIX)
+def what_the_base_took_for_infrastructure_is_not_the_same() -> s.Json:
+    """There the code was not tested; the category here is lost."""
+    lost = s.disk_full() | {"category": None}
+    return s.scene(s.mine([lost]), s.base(s.on_base([s.disk_full()]), s.on_base(job=s.shard(2))))
+
+
 # Runs that are told twice
 
 
@@ -347,6 +402,13 @@ def two_failures_excused_in_two_ways_are_excused() -> s.Json:
     declared = "tests/test_io.py::test_slow_disk"
     judged = s.mine([s.failed(), s.failed(declared)])
     return s.scene(judged, s.base(s.on_base([s.failed()])), declared={"known_flaky_tests": [declared]})
+
+
+@case("mixed", LOOK)
+def a_test_that_only_a_generic_line_names_is_not_hidden_by_an_excused_one() -> s.Json:
+    """The base has the first test; the summary below it names a second."""
+    summary = s.line("2 failed", "test", "summary", generic=True) | {"tests": [OTHER_TEST]}
+    return s.scene(s.mine([s.failed(), summary]), s.base(s.on_base([s.failed()])))
 
 
 @case("mixed", FIX)

@@ -193,6 +193,35 @@ def a_workflow_that_never_started_on_the_base_was_broken_before() -> s.Json:
     return _never_started(at_base=s.base(s.on_base([invalid], job="nightly") | {"conclusion": "startup_failure"}))
 
 
+# A runner that died beside a failure
+
+
+@case("runner died", INFRA)
+def a_test_that_was_red_before_does_not_explain_what_was_not_tested() -> s.Json:
+    """The test failed on the base as well; then the runner was lost, and nobody knows what the rest would have said."""
+    return s.scene(s.mine([s.failed(), s.runner_lost()]), s.base(s.on_base([s.failed()])))
+
+
+@case("runner died", INFRA)
+def a_declared_test_does_not_explain_what_was_not_tested() -> s.Json:
+    """The test is declared flaky, the runner died after it."""
+    judged = s.mine([s.failed(), s.runner_lost()])
+    return s.scene(judged, declared={"known_flaky_tests": ["tests/test_join.py::test_spill"]})
+
+
+@case("runner died", WAIT)
+def a_line_of_the_runner_that_stands_in_the_bases_log_as_well_is_noise() -> s.Json:
+    """Every log of this job has it."""
+    both = [s.failed(), s.line("NVIDIA-SMI has failed", "infra_runner")]
+    return s.scene(s.mine(both), s.base(s.on_base(both)))
+
+
+@case("runner died", PASSED)
+def a_pass_settles_what_a_dead_runner_left_open() -> s.Json:
+    """The rerun went through."""
+    return s.scene(s.mine([s.failed(), s.runner_lost()]), same_commit=[s.attempt()])
+
+
 # A time limit beside a failure
 
 
