@@ -7,7 +7,7 @@ sets a cause nor ends one, and infrastructure never stands for the code.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Literal
@@ -85,7 +85,8 @@ def trunk_verdicts(
     cells: Sequence[TrunkCell], kinds: jobs.JobKinds = jobs.DEFAULT, *, after_green: bool = False, judged_from: int = 0
 ) -> list[TrunkVerdict]:
     """A verdict for each cell of ONE streak from the index on, oldest to newest, in the same order. `after_green`: the
-    job passed before the first of all cells.
+    job passed before the first of all cells. Below the index cells may stand side by side on one commit: shards of the
+    job from before it was split otherwise.
 
     Everything that fails in a cell has to have failed in the nearest one before it that says something; else it is a
     regression: one new failing test among nine old ones is new.
@@ -131,26 +132,36 @@ class _Known:
 
 @dataclass
 class _Walk:
-    """The way along a streak. `known`: what the newest cell so far that says something failed of; `last`: its index."""
+    """The way along a streak. `known`: what the newest commit so far that says something failed of; `below`: what the
+    one before it did; `last`: the index of the newest cell that says something."""
 
     cells: Sequence[TrunkCell]
     after_green: bool
     known: dict[tuple[str, ...], list[_Known]] = field(default_factory=dict)  # by tests
+    below: dict[tuple[str, ...], list[_Known]] = field(default_factory=dict)
     last: int | None = None
+    is_lowest: bool = False
 
     def before(self, failure: Failure) -> _Known | None:
-        known = self.known.get(failure.tests, ())
-        return next((one for one in known if one.failure is failure or is_same(failure, one.failure)), None)
+        return _find(self.known, failure)
 
     def past(self, at: int) -> None:
-        """Go past a cell that says something."""
-        is_first = self.last is None and self.after_green
-        found = [(cause, self.before(cause)) for cause in self.cells[at].causes]
-        self.known = {}
-        for cause, old in found:
-            now = replace(old, failure=cause, reds=old.reds + 1) if old else _Known(cause, at, is_first)
-            self.known.setdefault(cause.tests, []).append(now)
+        """Go past a cell that says something; shards of one job on one commit say it together."""
+        cell = self.cells[at]
+        if self.last is None or not cell.commit or cell.commit != self.cells[self.last].commit:
+            self.below, self.known, self.is_lowest = self.known, {}, self.last is None
+        for cause in cell.causes:
+            if _find(self.known, cause) is None:
+                old = _find(self.below, cause)
+                is_first = self.is_lowest and self.after_green
+                now = replace(old, failure=cause, reds=old.reds + 1) if old else _Known(cause, at, is_first)
+                self.known.setdefault(cause.tests, []).append(now)
         self.last = at
+
+
+def _find(known: Mapping[tuple[str, ...], Sequence[_Known]], failure: Failure) -> _Known | None:
+    same_tests = known.get(failure.tests, ())
+    return next((one for one in same_tests if one.failure is failure or is_same(failure, one.failure)), None)
 
 
 def healed_verdict(cell: TrunkCell, kinds: jobs.JobKinds = jobs.DEFAULT) -> TrunkVerdict:

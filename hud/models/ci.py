@@ -207,6 +207,8 @@ class Streak(models.Model):
             models.Index(
                 fields=["branch", "first_bad"], name="open_streaks", condition=Q(first_good_after__isnull=True)
             ),
+            # Serves: which columns begin red above this row?
+            models.Index(fields=["branch", "first_bad"], name="begun_red", condition=Q(last_good__isnull=True)),
             # Serves: the streaks that a page of the grid shows.
             models.Index(fields=["branch", "last_bad", "first_bad"], name="streaks_of_rows"),
         ]

@@ -16,17 +16,22 @@ MassOf = Callable[[Collection[int]], Collection[int]]
 """Returns those of the runs (row ids), which died of infrastructure, that did so as part of a mass failure."""
 
 
-def trunk_cells(job: str, reds: Sequence[RedCell], judged_from: int, mass_of: MassOf) -> list[TrunkCell]:
-    """Return the engine's facts of a streak's red cells, oldest first.
+def trunk_cells(
+    job: str, reds: Sequence[RedCell], judged_from: int, mass_of: MassOf, *, earlier: int = 0
+) -> list[TrunkCell]:
+    """Return the engine's facts of a streak's red cells, oldest first. The first `earlier` of them are of the job's
+    other names (hud.queries.moved_jobs).
 
-    All is read of those from index `judged_from` on, and of those below whatever these verdicts rest on. Of the others
-    only the primary failure: a job that has been red for years must not cost more with each commit. Six statements,
-    two more where a test healed or where the primary failures below do not tell enough, and those of `mass_of`.
+    All is read of these and of those from index `judged_from` on, and of those between whatever these verdicts rest on.
+    Of the others only the primary failure: a job that has been red for years must not cost more with each commit. Six
+    statements, two more where a test healed or where the primary failures below do not tell enough, and those of
+    `mass_of`.
     """
     primaries = primary_causes([red.run_id for red in reds if red.run_id])
     judged = [red.run_id for red in reds[judged_from:] if red.run_id]
-    whole = all_causes(judged)
-    whole |= Below(reds[:judged_from], primaries).what_matters_to(list(whole.values()))
+    whole = all_causes([*judged, *(red.run_id for red in reds[:earlier] if red.run_id)])
+    found = [whole[run_id] for run_id in judged if run_id in whole]
+    whole |= Below(reds[earlier:judged_from], primaries).what_matters_to(found)
     mass = mass_of([run_id for run_id in judged if run_id in primaries and primaries[run_id].is_infra])
     logs = log_states([run_id for run_id in judged if not whole.get(run_id)])
     return [_trunk_cell(job, red, primaries, whole, mass, logs) for red in reds]

@@ -9,6 +9,7 @@ from hud.core.cell import FAILING
 from hud.models import BranchCommit, Cell, Run, Streak
 from hud.queries.jobrules import job_lists
 from hud.queries.mass import MassLook
+from hud.queries.moved_jobs import NOTHING, MovedJobs
 from hud.queries.trunk_below import RedCell
 from hud.queries.trunk_cells import full_name_of, trunk_cells
 
@@ -33,20 +34,24 @@ def basis_of(place: BranchCommit, cell: Cell) -> TrunkBasis | None:
     ).first()
     if streak is None:
         return None
-    reds = _reds(place, job.pk, streak)
+    earlier = NOTHING
+    if streak.last_good is None:
+        earlier = MovedJobs(repository.pk).earlier(place.branch_id, job.pk, streak.first_bad)
+    reds = [*earlier.cells, *_reds(place, job.pk, streak)]
     if not reds or reds[-1].commit_id != cell.commit_id:
         return None
-    look = MassLook(repository.pk)
-    facts = trunk_cells(full_name_of(job), reds, len(reds) - 1, look.parts_of)
-    verdict = trunk_verdicts(
-        facts, lists.job_kinds(), after_green=streak.last_good is not None, judged_from=len(reds) - 1
-    )[-1]
+    look, at = MassLook(repository.pk), len(reds) - 1
+    facts = trunk_cells(full_name_of(job), reds, at, look.parts_of, earlier=len(earlier.reds))
+    after_green = streak.last_good is not None or bool(earlier.passes)
+    verdict = trunk_verdicts(facts, lists.job_kinds(), after_green=after_green, judged_from=at)[-1]
     own = reds[-1].run_id
     run_ids = [reds[at].run_id for at in verdict.evidence]
     if verdict.label == "infra" and own is not None:
         run_ids += sorted(look.parts_of([own]).get(own, set()) - {own})
     elif verdict.label == "regression" and streak.last_good is not None:
         run_ids += _runs_at(place, job.pk, streak.last_good)
+    elif verdict.label == "regression" and not earlier.reds:
+        run_ids += earlier.pass_run_ids
     return TrunkBasis(verdict, tuple(dict.fromkeys(run_id for run_id in run_ids if run_id)))
 
 

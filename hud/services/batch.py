@@ -7,6 +7,7 @@ from hud.core.jobrules import JobLists
 from hud.models import Branch, Repository
 from hud.queries.jobrules import job_lists
 from hud.queries.mass import MassLook
+from hud.queries.moved_jobs import MovedJobs
 
 
 @dataclass(slots=True)
@@ -30,6 +31,7 @@ class Batch:
     advanced_workflows: set[int] = field(default_factory=set)  # commit ids: a workflow run of theirs began or ended
     _lists: JobLists | None = None
     _mass: MassLook | None = None
+    _moved: MovedJobs | None = None
 
     def touch(self, branches: Iterable[Branch]) -> None:
         """Note branches of which something that the grid shows has changed: they get a new version."""
@@ -54,3 +56,10 @@ class Batch:
         if self._mass is None:
             self._mass = MassLook(self.repository.pk)
         return self._mass
+
+    @property
+    def moved(self) -> MovedJobs:
+        """Jobs under several names; asked for when the columns of this transaction have been made and dropped."""
+        if self._moved is None:
+            self._moved = MovedJobs(self.repository.pk)
+        return self._moved

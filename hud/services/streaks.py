@@ -6,14 +6,18 @@ found again, with the same pure functions as if all had been.
 
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
+
+from django.db.models import F, Q
 
 from classifier.verdict.trunk import TrunkCell, TrunkVerdict, cause_changes, trunk_verdicts
 from hud.core import streak as core
 from hud.core.cellcode import ABSENT, FAILING_CHARS, GREEN_CHARS, LOOKS
 from hud.core.streak import StreakCell, find_streaks
 from hud.models import Branch, BranchCommit, Cell, Job, Streak
+from hud.queries.moved_jobs import NOTHING, REACH
 from hud.queries.trunk_below import RedCell
 from hud.queries.trunk_cells import full_name_of, trunk_cells
 from hud.services.batch import Batch
@@ -102,6 +106,8 @@ class _Trunk:
 
 def refresh_streaks(batch: Batch) -> None:
     """Find the streaks around the changed cells again, on every tracked branch that they sit on."""
+    if batch.columns_changed:
+        _judge_moved_jobs(batch)
     if not batch.dirty_streaks:
         return
     jobs_of: dict[int, set[int]] = defaultdict(set)
@@ -121,20 +127,47 @@ def refresh_streaks(batch: Batch) -> None:
     batch.characters.clear()
 
 
+def _judge_moved_jobs(batch: Batch) -> None:
+    """Columns were made, named or dropped: which of them are one job under several names may be another answer now."""
+    job_ids = batch.moved.with_others()
+    if job_ids:
+        begun_red = Streak.objects.filter(branch__tracked=True, job_id__in=job_ids, last_good=None)
+        starts = begun_red.filter(branch__rows__position=F("first_bad"))
+        batch.dirty_streaks.update(starts.values_list("branch__rows__commit_id", "job_id"))
+
+
 def _refresh_branch(batch: Batch, branch: Branch, places: dict[int, int], jobs_of: dict[int, set[int]]) -> None:
     positions: dict[int, list[int]] = defaultdict(list)
     for commit_id, position in places.items():
         for job_id in jobs_of[commit_id]:
             positions[job_id].append(position)
-    trunk = _Trunk(branch, places.values())
     known: dict[int, list[Streak]] = defaultdict(list)
-    for streak in Streak.objects.filter(branch=branch, job_id__in=positions):
+    low, high = min(places.values()), max(places.values())
+    begins_red_above = Q(last_good=None, first_bad__gt=low, first_bad__lte=high + REACH)
+    for streak in Streak.objects.filter(Q(job_id__in=list(positions)) | begins_red_above, branch=branch):
         known[streak.job_id].append(streak)
+    for job_id, first_bad in _rest_on(batch, positions, known):
+        positions[job_id].append(first_bad)
+    trunk = _Trunk(branch, [position for changed in positions.values() for position in changed])
     jobs = Job.objects.select_related("workflow").in_bulk(list(positions))
     for job_id in sorted(positions):
         job = jobs.get(job_id)
         if job and _may_matter(job, trunk, positions[job_id], known[job_id]):
             _refresh_job(batch, branch, job, trunk, positions[job_id], known[job_id])
+
+
+def _rest_on(
+    batch: Batch, changed: Mapping[int, Sequence[int]], known: Mapping[int, Sequence[Streak]]
+) -> list[tuple[int, int]]:
+    """Return (job, position) of first reds that have no pass below them in their own column, where the same job under
+    another name changed below."""
+    found = []
+    for streak in chain.from_iterable(known.values()):
+        near = range(streak.first_bad - REACH, streak.first_bad)
+        others = [job_id for job_id, positions in changed.items() if any(at in near for at in positions)]
+        if streak.last_good is None and batch.moved.others_among(streak.job_id, others):
+            found.append((streak.job_id, streak.first_bad))
+    return found
 
 
 def _may_matter(job: Job, trunk: _Trunk, positions: list[int], known: list[Streak]) -> bool:
@@ -161,7 +194,7 @@ def _refresh_job(
         commit_ids = [by_position[p].commit_id for p in streak.failing]
         # A verdict rests on the cells before it: those below what changed keep theirs.
         judged_from = bisect_left(streak.failing, min(positions))
-        changes = _judge(batch, job, streak, commit_ids, judged_from)
+        changes = _judge(batch, branch, job, streak, commit_ids, judged_from)
         if _write_streak(branch, job, streak, changes, old.pop(streak.first_bad, None)):
             batch.touch([branch])
     if old:
@@ -183,11 +216,18 @@ def _rows_between_successes(job: Job, trunk: _Trunk, low: int, high: int) -> lis
     return [*reversed(below), *trunk.between(low, high), *above]
 
 
-def _judge(batch: Batch, job: Job, streak: core.Streak, commit_ids: Sequence[int], judged_from: int) -> list[int]:
+def _judge(
+    batch: Batch, branch: Branch, job: Job, streak: core.Streak, commit_ids: Sequence[int], judged_from: int
+) -> list[int]:
     """Write the verdicts of a streak's cells from the index on. Returns the positions where the cause changed."""
-    reds = _red_cells(job, commit_ids)
-    facts = trunk_cells(full_name_of(job), reds, judged_from, lambda run_ids: _mass_failures(batch, run_ids))
-    verdicts = _verdicts(batch, job, facts, judged_from, after_green=streak.last_good is not None)
+    earlier = NOTHING if streak.last_good is not None else batch.moved.earlier(branch.pk, job.pk, streak.first_bad)
+    below = len(earlier.reds)
+    reds = [*earlier.cells, *_red_cells(job, commit_ids)]
+    facts = trunk_cells(
+        full_name_of(job), reds, below + judged_from, lambda run_ids: _mass_failures(batch, run_ids), earlier=below
+    )
+    after_green = streak.last_good is not None or bool(earlier.passes)
+    verdicts = _verdicts(batch, job, facts, below + judged_from, after_green=after_green)
     judged = dict(zip(commit_ids[judged_from:], verdicts, strict=True))
     cells = list(Cell.objects.filter(job=job, commit_id__in=list(judged))) if judged else []
     before = [told_of(cell) for cell in cells]
@@ -198,7 +238,7 @@ def _judge(batch: Batch, job: Job, streak: core.Streak, commit_ids: Sequence[int
     update_rows(changed, ["verdict", "verdict_reason", "verdict_confidence"])
     batch.judged.update((cell.commit_id, cell.job_id) for cell in changed)
     batch.characters.update({(c.commit_id, c.job_id): character_of(c) for c in changed})
-    return [streak.failing[i] for i in cause_changes(facts)]
+    return [streak.failing[i] for i in cause_changes(facts[below:])]
 
 
 def _red_cells(job: Job, commit_ids: Sequence[int]) -> list[RedCell]:

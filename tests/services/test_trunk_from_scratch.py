@@ -38,7 +38,8 @@ REWRITTEN = [1, 2, 3, 24, 25]
 LOOSE = 40
 """A commit on no branch."""
 COMMITS = sorted({*MAIN, *RELEASE, *REWRITTEN, LOOSE})
-JOBS = ["unit", "compile"]
+JOBS = ["unit", "compile", "it (a, 1, 2)", "it (a, 2, 2)", "it (a, 1, 2, big)", "it (a, 1, 3)"]
+"""The last four are one job, its shards told by several numbers and runners."""
 
 
 def found(name: str, category: str = "test", *, tests: tuple[str, ...] | None = None, generic: bool = False) -> Found:
@@ -102,6 +103,10 @@ class World:
         """(number, commit, job, conclusion): attempts of jobs, told together."""
         self.runs += [number for number, *_ in facts if number not in self.runs]
         self.tell(Facts(job_runs=[_job_run(*fact) for fact in facts]))
+
+    def ran_and_was_read(self, fact: tuple[int, int, int, str], failures: list[Found]) -> None:
+        self.ran([fact])
+        self.log_read(self.runs.index(fact[0]), failures)
 
     def workflow_told(self, commit: int, name: str) -> None:
         """Say which workflow the runs on a commit are of, and what it is called by now."""
@@ -224,13 +229,19 @@ _RUN = st.tuples(
 """The number tells commit and job: GitHub never moves a run."""
 
 
+_RUN_OF_ONE_JOB = st.tuples(
+    st.integers(100, 102),
+    st.sampled_from([*MAIN, *COMMITS]),
+    st.sampled_from([2, 3, 4, 4, 5, 5]),
+    st.sampled_from(["failure"] * 4 + ["success", "cancelled"]),
+).map(lambda run: (1_000_000 + run[0] * 1_000 + run[1] * 10 + run[2], *run[1:]))
+
+
 def _event(name: str, *arguments: st.SearchStrategy[Any]) -> st.SearchStrategy[tuple[str, tuple[Any, ...]]]:
     return st.tuples(st.just(name), st.tuples(*arguments))
 
 
-EVENTS = st.one_of(
-    _event("ran", st.lists(_RUN, min_size=1, max_size=6)),
-    _event("ran", st.lists(_RUN, min_size=1, max_size=6)),
+_OTHERS = (
     _event("log_read", _AT, st.sampled_from(LOGS)),
     _event("log_read", _AT, st.sampled_from(LOGS)),
     _event("log_read", _AT, st.sampled_from(LOGS)),
@@ -246,7 +257,14 @@ EVENTS = st.one_of(
     _event("start_failed", st.sampled_from(COMMITS), st.sampled_from(["startup_failure", "success"])),
     _event("judge_due"),
 )
-
+EVENTS = st.one_of(*[_event("ran", st.lists(_RUN, min_size=1, max_size=6))] * 2, *_OTHERS)
+_MOVED = _event(
+    "ran_and_was_read", _RUN_OF_ONE_JOB, st.sampled_from([[A], [A], [A], [B], [A, B], [WRAPPER, A], [DISK]])
+)
+MOVES = st.tuples(st.lists(_MOVED, min_size=8, max_size=16), st.lists(st.one_of(*_OTHERS), max_size=6)).flatmap(
+    lambda told: st.permutations([("push", ("main", MAIN, 6)), *told[0], *told[1]])
+)
+"""Enough results of the one job that its columns meet on trunk."""
 
 _HEALED_OFF_TRUNK = [
     ("declared", (KINDS, [Line(r".* / compile", "test")])),
@@ -279,19 +297,29 @@ _RENAMED = [
 ]
 
 
-@settings(
+_MANY = settings(
     max_examples=6,
     phases=[Phase.explicit, Phase.generate],  # shrinking replays hundreds of histories
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow, HealthCheck.data_too_large],
     derandomize=True,
 )
+
+
+@_MANY
 @example(_HEALED_OFF_TRUNK)
 @example(_LEFT_BEHIND)
 @example(_BEHIND_A_WRAPPER)
 @example(_RENAMED)
 @given(st.lists(EVENTS, min_size=15, max_size=35))
 def test_a_judgement_from_scratch_changes_nothing(events: list[tuple[str, tuple[Any, ...]]]) -> None:
+    before, after = _kept_and_from_scratch(events)
+    assert before == after
+
+
+@_MANY
+@given(MOVES)
+def test_nor_does_it_where_a_job_goes_by_several_names(events: list[tuple[str, tuple[Any, ...]]]) -> None:
     before, after = _kept_and_from_scratch(events)
     assert before == after
 
