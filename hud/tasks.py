@@ -27,7 +27,7 @@ from hud.services.ingest import Applied
 from hud.services.mail import deliver_mails
 from hud.services.notify import deliver_to, targets_to_wake
 from hud.services.silence_reminders import remind_owners
-from hud.services.silences import end_resolved_silences
+from hud.services.silences import end_resolved_silences, note_turned_silences
 from hud.services.subscriptions import look_at_followed, tell_followers
 
 MOST_FETCHES = 4
@@ -142,6 +142,7 @@ def back_fill(request_id: int) -> None:
 def notify_due() -> None:
     """Tell what only time makes due, and send what a lost message or a failed try left behind."""
     try:
+        note_turned_silences()
         end_resolved_silences()
         remind_owners()
         evaluate_by_clock()

@@ -246,6 +246,9 @@ class Silence(models.Model):
     expired_at = models.DateTimeField(null=True, blank=True, help_text="When somebody ended it early.")
     last_matched_at = models.DateTimeField(null=True, blank=True)
     reminded_at = models.DateTimeField(null=True, blank=True)
+    noted_state = models.CharField(
+        max_length=10, default="pending", help_text="pending, active or expired: as timelines and open pages know it."
+    )
 
     class Meta:
         indexes = [

@@ -7,6 +7,7 @@ from django.utils import timezone
 from hud.core.text import storable
 from hud.models import Acknowledgement, Alert, AlertEvent
 from hud.services.audit import record
+from hud.services.live import tell_banners_changed
 
 
 class NotFiring(ValueError):
@@ -24,6 +25,7 @@ def acknowledge(alert_id: int, *, who: AbstractBaseUser, note: str = "") -> Ackn
     row = Acknowledgement.objects.create(alert=alert, who=storable(who.get_username(), 150), note=note)
     AlertEvent.objects.create(alert=alert, kind="acknowledged", who=row.who, text=note)
     record(who, "alert.acknowledged", f"alert {alert.pk}", after={"note": note})
+    tell_banners_changed([alert.branch_id])
     return row
 
 
@@ -34,6 +36,7 @@ def take_back_acknowledgement(alert_id: int, *, who: AbstractBaseUser) -> None:
     if alert.acknowledgements.filter(ended_at=None).update(ended_at=timezone.now()):
         AlertEvent.objects.create(alert=alert, kind="unacknowledged", who=storable(who.get_username(), 150))
         record(who, "alert.unacknowledged", f"alert {alert.pk}")
+        tell_banners_changed([alert.branch_id])
 
 
 @transaction.atomic

@@ -19,6 +19,7 @@ from hud.models import Alert, AlertEvent, AlertRule, Branch, BranchCommit, Run
 from hud.queries.alert_clock_history import WAITING
 from hud.queries.alert_rows import JobTable
 from hud.queries.finished_runs import has_finished_since, last_finished
+from hud.services.live import tell_banners_changed, tell_other_alerts_fire
 from hud.services.locks import lock_repository
 from hud.services.telling import tell
 
@@ -166,6 +167,7 @@ def _open(rule: AlertRule, spec: RuleSpec, branch: Branch, alert: Alert | None, 
     """Return the alert of the trouble: the one that fires, one that goes on, or a new one."""
     now = timezone.now()
     kind = ""
+    before = _shown(alert)
     if alert is None or alert.state == Alert.State.RESOLVED:
         ended_s = (now - (alert.ended_seen_at or now)).total_seconds() if alert else 0.0
         window_s = settings.ALERT_REOPEN_S
@@ -181,7 +183,15 @@ def _open(rule: AlertRule, spec: RuleSpec, branch: Branch, alert: Alert | None, 
     if kind:
         text = f"{alert.title}. {alert.reason}"
         AlertEvent.objects.create(alert=alert, kind=kind, text=text, data={"episode": alert.episode})
+        tell_other_alerts_fire()
+    if _shown(alert) != before:
+        tell_banners_changed([branch.pk])
     return alert
+
+
+def _shown(alert: Alert | None) -> tuple[object, ...]:
+    """What a banner shows of an alert by time."""
+    return (alert.pk, alert.state, alert.title, alert.priority, alert.team, alert.occurred_at) if alert else ()
 
 
 def _resolve(alert: Alert, words: str = "It is no longer so.") -> None:
@@ -190,4 +200,6 @@ def _resolve(alert: Alert, words: str = "It is no longer so.") -> None:
     alert.save()
     alert.acknowledgements.filter(ended_at=None).update(ended_at=now)
     AlertEvent.objects.create(alert=alert, kind="resolved", text=words)
+    tell_banners_changed([alert.branch_id])
+    tell_other_alerts_fire()
     tell(alert)

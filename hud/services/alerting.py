@@ -25,6 +25,7 @@ from hud.services.alert_spans import ALL_JOBS, Dirty, Refreshed, Scan, displaced
 from hud.services.batch import Batch
 from hud.services.due import due_alerts
 from hud.services.evaluation_requests import note_failure, want_evaluation
+from hud.services.live import tell_banners_changed, tell_other_alerts_fire
 from hud.services.locks import lock_repository
 from hud.services.silences import break_silences, break_silences_of_other_cause
 from hud.services.telling import tell
@@ -93,6 +94,7 @@ def evaluate_from_scratch(branch: Branch, rule: AlertRule | None = None) -> None
             _update_alerts(one, branch, scan.refresh_all(one, low, high))
         else:
             _end_all(one, branch)
+    tell_banners_changed([branch.pk])
 
 
 SMALL_HISTORY = 1_000_000
@@ -316,6 +318,7 @@ def _join_causes(rule: AlertRule, branch: Branch, spans: Iterable[AlertSpan]) ->
             if not alert.spans.exists():
                 alert.merged_into = keeper
                 alert.save(update_fields=["merged_into"])
+                tell_other_alerts_fire()
                 _note(alert, "merged", f"It has the cause of alert {keeper.pk}, which goes on for both.")
         touched.update(ids)
     return touched
@@ -335,6 +338,8 @@ def _refresh_alert(alert: Alert, spec: RuleSpec, *, ended: bool) -> None:
     _time(alert, current)
     alert.save()
     _write_timeline(alert, before[0], before[1] or [], before[2], new=was_new, reopened=alert.episode > was_episode)
+    if was_new or alert.state != before[0]:
+        tell_other_alerts_fire()
     _inhibit(alert)
     tell(alert)
 

@@ -20,7 +20,7 @@ from django.conf import settings
 from redis import asyncio as redis
 from redis.exceptions import RedisError
 
-from hud.services.live import channel_of
+from hud.services.live import EVERYWHERE, channel_of
 
 logger = logging.getLogger(__name__)
 
@@ -126,7 +126,9 @@ class Hub:
 
     def _tell(self, channel: bytes) -> None:
         branch_id = channel.rpartition(b":")[2]
-        if branch_id.isdigit():
+        if branch_id == EVERYWHERE.encode():
+            self._tell_all()
+        elif branch_id.isdigit():
             for viewer in self._viewers.get(int(branch_id), ()):
                 viewer.tell()
 

@@ -28,6 +28,7 @@ from hud.queries.silence_matching import (
 )
 from hud.queries.silences import trail_target
 from hud.services.audit import BY_ITSELF, record
+from hud.services.live import tell_banners_changed
 from hud.services.silence_reminders import drop_reminders
 
 CLOCK_TOLERANCE = timedelta(minutes=5)
@@ -128,7 +129,9 @@ def _times(
 @transaction.atomic
 def make_silence(wanted: SilenceValues, *, who: AbstractBaseUser) -> Silence:
     """Make a silence; its author is who is signed in."""
-    silence = Silence.objects.create(author=who.get_username(), author_user_id=who.pk, **wanted.fields())
+    silence = Silence(author=who.get_username(), author_user_id=who.pk, **wanted.fields())
+    silence.noted_state = state_of(silence)
+    silence.save()
     record(who, "silence.made", trail_target(silence.pk), after=told(silence))
     _note_on_alerts(_hidden(silence), silence, "silenced", f"Silenced by {silence.author}: {silence.reason}")
     return silence
@@ -159,6 +162,7 @@ def change_silence(silence_id: int, wanted: SilenceValues, *, version: int, who:
     for name, value in fields.items():
         setattr(silence, name, value)
     silence.version += 1
+    silence.noted_state = state_of(silence)
     silence.save()
     record(who, "silence.changed", trail_target(silence.pk), before=before, after=told(silence))
     _note_difference(silence, hidden, who.get_username())
@@ -242,6 +246,7 @@ def _note_on_alerts(alerts: Sequence[Alert], silence: Silence, kind: str, text: 
     """Write a line into the timeline of alerts."""
     for alert in alerts:
         AlertEvent.objects.create(alert=alert, kind=kind, text=storable(text, 4000), data={"silence": silence.pk})
+    tell_banners_changed(alert.branch_id for alert in alerts)
     if alerts and kind == "silenced":
         _note_match(silence)
 
@@ -254,6 +259,7 @@ def _note_difference(silence: Silence, hidden_before: Sequence[Alert], who: str)
     _note_on_alerts(more, silence, "silenced", f"Silence {silence.pk}, changed by {who}, holds here now.")
     fewer = [a for a in hidden_before if a.pk not in after]
     _note_on_alerts(fewer, silence, "unsilenced", f"Silence {silence.pk}, changed by {who}, no longer holds here.")
+    tell_banners_changed(alert.branch_id for alert in hidden)  # its reason stands there
     if hidden:
         _note_match(silence)
 
@@ -261,6 +267,31 @@ def _note_difference(silence: Silence, hidden_before: Sequence[Alert], who: str)
 def _note_match(silence: Silence) -> None:
     silence.last_matched_at = timezone.now()
     Silence.objects.filter(pk=silence.pk).update(last_matched_at=silence.last_matched_at)
+
+
+def note_turned_silences() -> int:
+    """Note in timelines, and tell open pages, which silences have begun or ended by the clock. Returns how many."""
+    now = timezone.now()
+    begun = Q(noted_state="pending", starts_at__lte=now)
+    over = Q(ends_at__lte=now) & ~Q(noted_state="expired")
+    turned = Silence.objects.filter(begun | over, expired_at=None).order_by("pk").values_list("pk", flat=True)
+    return sum([_note_turn(pk) for pk in turned])
+
+
+@transaction.atomic
+def _note_turn(silence_id: int) -> bool:
+    silence = Silence.objects.select_for_update().get(pk=silence_id)
+    was, state = silence.noted_state, state_of(silence)
+    if silence.expired_at or state == was:
+        return False
+    Silence.objects.filter(pk=silence.pk).update(noted_state=state)
+    alerts = hidden_among(firing_alerts(), [silence])[silence.pk].hidden
+    if state == "active":
+        _note_on_alerts(alerts, silence, "silenced", f"Silenced by {silence.author}: {silence.reason}")
+    elif was == "active":
+        words = f"Silence {silence.pk} by {silence.author} has ended: its time is over."
+        _note_on_alerts(alerts, silence, "unsilenced", words)
+    return True
 
 
 def end_resolved_silences() -> int:

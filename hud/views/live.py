@@ -1,7 +1,8 @@
 """What an open page of the grid asks for: a stream that tells of changes, and what has changed since.
 
-The stream carries version numbers only. A page that hears of a newer one than it shows asks for the changes of
-exactly what it shows: it sends the digests of its rows, and gets back the rows whose digest is another.
+The stream carries numbers only: the branch's version, and how many alerts fire. A page that hears of a newer version
+than it shows asks for the changes of exactly what it shows: it sends the digests of its rows, and gets back the rows
+whose digest is another.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from django.template.loader import render_to_string
 from django.utils import timezone
 from django.views.decorators.http import require_safe
 
-from hud.models import Branch
+from hud.queries.live import Pulse, pulse_of
 from hud.services.live_hub import TooManyViewersError, hub
 from hud.views.grid import grid_context, read_grid
 from hud.views.places import branch_or_missing
@@ -38,7 +39,8 @@ _MOST_DIGESTS = 1000
 
 
 async def live(request: HttpRequest, owner: str, name: str, branch: str) -> HttpResponseBase:
-    """Server-sent events: `changed` with the branch's version, first the present one, then each newer one.
+    """Server-sent events: `changed` with the branch's version, `alerts` with how many fire; first as it is, then each
+    time that it is another.
 
     Under a WSGI server, where an open stream would hold a thread, it answers once and lets the page ask again.
     """
@@ -49,7 +51,7 @@ async def live(request: HttpRequest, owner: str, name: str, branch: str) -> Http
     if is_stream:
         response = StreamingHttpResponse(_events(branch_id), content_type="text/event-stream")
     else:
-        once = b"retry: 10000\n\n" + _event(await sync_to_async(_version)(branch_id))
+        once = b"retry: 10000\n\n" + _news(await sync_to_async(pulse_of)(branch_id), None)
         response = HttpResponse(once, content_type="text/event-stream")
     response["Cache-Control"] = "no-cache, no-transform"
     response["X-Accel-Buffering"] = "no"
@@ -59,16 +61,16 @@ async def live(request: HttpRequest, owner: str, name: str, branch: str) -> Http
 
 async def _events(branch_id: int) -> AsyncIterator[bytes]:
     yield b"retry: 3000\n\n"
-    told = -1
+    told: Pulse | None = None
     try:
         async with hub().viewer(branch_id) as viewer:
             await hub().subscribed(SUBSCRIBE_LIMIT_S)
             while not hub().is_closing:
                 # Asked for only after the subscription, and again at each news: nothing falls between.
-                version = await sync_to_async(_giving_back(_version), thread_sensitive=False)(branch_id)
-                if version != told:
-                    told = version
-                    yield _event(version)
+                pulse = await sync_to_async(_giving_back(pulse_of), thread_sensitive=False)(branch_id)
+                if pulse != told:
+                    yield _news(pulse, told)
+                    told = pulse
                 while not await viewer.news(HEARTBEAT_S):
                     yield b": still here\n\n"
                 await asyncio.sleep(TOGETHER_S)
@@ -76,12 +78,13 @@ async def _events(branch_id: int) -> AsyncIterator[bytes]:
         yield b"retry: 60000\nevent: full\ndata: 0\n\n"
 
 
-def _event(version: int) -> bytes:
-    return b"event: changed\ndata: %d\n\n" % version
-
-
-def _version(branch_id: int) -> int:
-    return Branch.objects.filter(pk=branch_id).values_list("version", flat=True).first() or 0
+def _news(pulse: Pulse, told: Pulse | None) -> bytes:
+    """What is to be told to a page that was told `told`."""
+    changed = b"event: changed\ndata: %d\n\n" % pulse.version
+    alerts = b"event: alerts\ndata: %d\n\n" % pulse.firing
+    if told is None:
+        return changed + alerts
+    return (changed if pulse.version != told.version else b"") + (alerts if pulse.firing != told.firing else b"")
 
 
 def _giving_back(question: Callable[P, T]) -> Callable[P, T]:

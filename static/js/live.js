@@ -29,6 +29,7 @@
       heard = Number(event.data);
       if (heard !== version()) ask();
     });
+    stream.addEventListener("alerts", (event) => countAlerts(Number(event.data)));
     stream.addEventListener("full", function () {
       close();
       full = setTimeout(function () {
@@ -54,6 +55,17 @@
     clearTimeout(troubled);
     const place = document.querySelector("#status [data-live]");
     if (place && place.textContent !== text) place.textContent = text;
+  }
+
+  // The header's count is of all branches: alerts of others change it too.
+  function countAlerts(count) {
+    const link = document.querySelector("[data-alert-count]");
+    if (!link || link.dataset.alertCount === String(count)) return;
+    link.dataset.alertCount = count;
+    const number = document.createElement("b");
+    number.className = "count";
+    number.textContent = count;
+    link.replaceChildren(...(count ? [number, count > 1 ? " alerts" : " alert"] : ["Alerts"]));
   }
 
   // What stands there may have been drawn before a change of which the grid before it was told.

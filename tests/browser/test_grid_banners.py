@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 import pytest
+from django.contrib.auth.models import User
+from django.utils import timezone
 from playwright.sync_api import Page, expect
 
-from hud.models import Alert
+from hud.core.alerts.rules import STALE, RuleSpec
+from hud.models import Alert, AlertRule, Repository
+from hud.services.acknowledge import acknowledge
+from hud.services.alert_clock import evaluate_by_clock
+from hud.services.repositories import ensure_repository
+from hud.services.silences import check, expire_silence, make_silence
 from tests.browser.serving import asgi_url
 from tests.services.alert_world import AlertWorld
 
@@ -84,3 +93,36 @@ def test_a_banner_stays_as_it_is_under_the_pointer(asgi_url: str, page: Page, wo
     expect(page.locator("#status")).to_contain_text("main is green")
     expect(page.locator("[data-new-commits]")).to_have_text("The alerts have changed: show them")
     expect(banner).to_be_visible()
+
+
+def test_what_others_do_about_an_alert_shows_at_once(asgi_url: str, page: Page, world: AlertWorld) -> None:
+    world.column("unit", "SFFF", line=RED)
+    kim = User.objects.create_user("kim")
+    open_grid(page, asgi_url)
+    page.evaluate("window.stays = true")
+    banner = page.locator(".banner[data-alert]")
+    acknowledge(Alert.objects.get().pk, who=kim)
+    expect(banner).to_contain_text("ack kim")
+    now = timezone.now()
+    matchers = [{"name": "job", "op": "=", "value": "unit"}]
+    silence = check(matchers=matchers, starts_at=now, ends_at=now + timedelta(hours=1), reason="known")
+    made = make_silence(silence, who=kim)
+    expect(banner).to_have_count(0)
+    expect(page.locator(".banner-quiet summary")).to_have_text("1 quiet alert, still red")
+    expire_silence(made.pk, who=kim)
+    expect(banner).to_contain_text("unit broken on main")
+    assert page.evaluate("window.stays")
+
+
+def test_the_header_counts_alerts_of_other_branches_too(asgi_url: str, page: Page, world: AlertWorld) -> None:
+    world.column("unit", "SFF")
+    open_grid(page, asgi_url)
+    count = page.locator("[data-alert-count]")
+    expect(count).to_have_text("Alerts")
+    world.cell(4, "unit", "F", line=RED)
+    expect(count).to_have_text("1 alert")
+    other, _ = ensure_repository(full_name="brindle/osprey", branch="main", github_id=78)
+    AlertRule.objects.create(repository=other, name="stale", spec=RuleSpec(kind=STALE, stale_s=3600).stored())
+    Repository.objects.filter(pk=other.pk).update(created_at=timezone.now() - timedelta(hours=3))
+    evaluate_by_clock()
+    expect(count).to_have_text("2 alerts")

@@ -10,7 +10,7 @@ import redis
 from django.conf import settings
 
 from hud.services import live_hub
-from hud.services.live import publish_branch_changed
+from hud.services.live import EVERYWHERE, channel_of, publish_branch_changed
 from hud.services.live_hub import Hub, TooManyViewersError
 
 LIMIT_S = 10.0
@@ -37,6 +37,17 @@ def test_a_viewer_hears_of_its_own_branch_only(broker: redis.Redis) -> None:
             assert await mine.news(LIMIT_S)
             assert not await other.news(0.05)
             assert not await mine.news(0.05)
+
+    with_hub(steps)
+
+
+def test_everybody_hears_of_what_concerns_all(broker: redis.Redis) -> None:
+    async def steps(hub: Hub) -> None:
+        async with hub.viewer(7) as one, hub.viewer(8) as other:
+            assert await hub.subscribed(LIMIT_S)
+            assert await one.news(LIMIT_S) and await other.news(LIMIT_S)
+            await asyncio.to_thread(broker.publish, channel_of(EVERYWHERE), "0")
+            assert await one.news(LIMIT_S) and await other.news(LIMIT_S)
 
     with_hub(steps)
 

@@ -58,7 +58,7 @@ def test_where_a_stream_would_hold_a_thread_it_answers_once(client: Client) -> N
     trunk.branch.save()
     answer = client.get("/brindle/kestrel/-/live/main")
     assert answer["Content-Type"] == "text/event-stream"
-    assert answer.content == b"retry: 10000\n\nevent: changed\ndata: 41\n\n"
+    assert answer.content == b"retry: 10000\n\nevent: changed\ndata: 41\n\nevent: alerts\ndata: 0\n\n"
 
 
 def test_the_stream_of_an_unknown_branch_is_not_there(client: Client) -> None:
