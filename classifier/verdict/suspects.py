@@ -16,6 +16,8 @@ from typing import Literal
 
 import re2
 
+from classifier.verdict.traces import Traces
+
 Signal = Literal["red", "green"]
 
 BREAK_RATE = 0.01
@@ -32,31 +34,26 @@ HEALED_PERHAPS = 2.0
 """The same where it is not known of all files whether that commit touches them."""
 
 # How many times likelier (or less likely) a commit is the culprit, given what is seen. Chosen by hand: a revert is near
-# to a confession, a named file is strong, prose changes next to nothing.
+# to a confession, prose changes next to nothing; files that the failure names: classifier/verdict/traces.py.
 REVERTED = 30.0
-NAMED_FILE = 8.0
-TEST_FILE = 6.0
-TESTED_FILE = 3.0
-SAME_DIRECTORY = 2.0
 FOLLOW_UP = 3.0
 PROSE_ONLY = 0.05
+UNDONE = 0.05
 SIBLING_RED_BEFORE = 0.1
 SIBLING_GREEN_AFTER = 0.4
 
 _REVERTS_SHA = re2.compile(r"(?i)reverts? (?:commit )?([0-9a-f]{7,40})\b")
+_REVERTS_NUMBER = re2.compile(r"(?im)^\s*reverts? (?:[\w.-]+/[\w.-]+)?#(\d+)\b")
 _REVERTS_TITLE = re2.compile(r'(?i)^\s*(?:back ?out|revert):? "?(.+?)"?\s*$')
-_NUMBERED = re2.compile(r"\s*\(#\d+\)$")
-_PROSE = frozenset({".md", ".rst", ".txt", ".adoc", ".svg", ".png", ".jpg", ".gif"})
+_NUMBERED = re2.compile(r"\s*\(#(\d+)\)$")
+_PROSE = frozenset({".md", ".rst", ".adoc", ".svg", ".png", ".jpg", ".gif"})
 _PROSE_NAMES = frozenset({"license", "notice", "codeowners", "authors", "changelog", "contributing"})
-_TEST_AFFIX = re2.compile(r"(?i)^(?:test_?|it_?)|(?:_?(?:tests?|spec|it))$")
-_PATH = re2.compile(r"[\w@+.-]+(?:[/\\][\w@+.-]+)*\.[A-Za-z][A-Za-z0-9]{0,7}\b")
-_CLASS = re2.compile(r"\b[a-z_]\w*(?:\.[a-z_]\w*)*\.([A-Z]\w+)")
 
 
 @dataclass(frozen=True)
 class GapCommit:
     """A commit after the last good and up to the first bad one. `files` are paths in the repository, None if not known;
-    `cut`: it may touch more than those.
+    `cut`: it may touch more than those. `message`: all of it, where it is known.
 
     `sibling` says how a sibling configuration of the job ended on it: `red` only for the same failure.
     """
@@ -67,6 +64,7 @@ class GapCommit:
     files: tuple[str, ...] | None = None
     sibling: Signal | None = None
     cut: bool = False
+    message: str = ""
 
 
 @dataclass(frozen=True)
@@ -106,11 +104,13 @@ class Suspect:
 
 @dataclass(frozen=True)
 class Ranking:
-    """Suspects, likeliest first. Their probabilities and `chance` (that nobody did it) add up to 1."""
+    """Suspects, likeliest first. Their probabilities, `chance` (that nobody did it) and `earlier` (that it began before
+    the ranked commits) add up to 1."""
 
     suspects: tuple[Suspect, ...]
     chance: float
     reason: str
+    earlier: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -132,31 +132,37 @@ def rank_suspects(
     later: Sequence[LaterCommit] = (),
     flake_rate: FlakeRate | None = None,
     reds: int = 1,
+    earlier: float = 0.0,
+    prose_tells: bool = False,
 ) -> Ranking:
     """Ranks the commits of a gap (oldest first, the first bad one last).
 
     `failure_texts` are lines and captures of the failure, `tests` the failing test ids, `later` the commits after the
     first bad one (oldest first), `reds` the failing commits of the streak so far: chance does not repeat itself often.
+    `earlier`: as many commits before these, of which nothing is known, may have done it. `prose_tells`: the job checks
+    prose too.
     """
     if not gap:
         return Ranking((), 1.0, "No commit is known between the last good and the first bad one.")
-    traces = _Traces(failure_texts, tests)
+    traces, undone = Traces(failure_texts, tests), _undone(gap)
     weights: list[float] = []
     reasons: list[tuple[str, ...]] = []
     for at, commit in enumerate(gap):
-        clues = [*_file_clues(commit, traces), *_later_clues(commit, later), *_sibling_clues(gap, at)]
+        clues = [*_file_clues(commit, traces, prose_tells), *_later_clues(commit, later)]
+        clues += [*([undone[at]] if at in undone else ()), *_sibling_clues(gap, at)]
         weights.append(math.prod(weight for weight, _ in clues))
         reasons.append(tuple(reason for _, reason in clues))
-    total = sum(weights)
+    total = sum(weights) + earlier
     rate = flake_rate or FlakeRate()
     chance = _chance_of_flake(total, rate, reds, gap, later)
     suspects = [
-        Suspect(commit.sha, commit.author, (1 - chance) * weight / total, why or _plain(commit, gap))
+        Suspect(commit.sha, commit.author, (1 - chance) * weight / total, why or _plain(commit, gap, earlier))
         for commit, weight, why in zip(gap, weights, reasons, strict=True)
     ]
     order = {commit.sha: at for at, commit in enumerate(gap)}
     suspects.sort(key=lambda suspect: (-suspect.probability, -order[suspect.sha]))
-    return Ranking(tuple(suspects), chance, _sentence(suspects, chance, rate))
+    before = (1 - chance) * earlier / total
+    return Ranking(tuple(suspects), chance, _sentence(suspects, chance, rate, before), before)
 
 
 def plan_bisection(
@@ -185,42 +191,14 @@ def plan_bisection(
     return BisectPlan(tuple(jobs), shas, rounds, repeats, reason)
 
 
-class _Traces:
-    """What the failure names: paths, and the files that its tests live in."""
-
-    def __init__(self, texts: Iterable[str], tests: Iterable[str]) -> None:
-        self.named = frozenset(_normal(path) for text in texts for path in _PATH.findall(text[:4000]))
-        tests = tuple(tests)
-        named_by_tests = [path for test in tests if "/" in test or "::" in test for path in _PATH.findall(test)]
-        self.test_files = frozenset(_normal(path) for path in named_by_tests)
-        classes = frozenset(name for test in tests for name in _CLASS.findall(test))
-        self.test_stems = frozenset(_stem(path) for path in self.test_files) | classes
-        self.tested_stems = frozenset(
-            bare.lower() for bare in (_TEST_AFFIX.sub("", stem) for stem in self.test_stems) if len(bare) > 2
-        )
-
-    def clue_of(self, path: str) -> tuple[float, str] | None:
-        path = _normal(path)
-        if any(_ends_with(path, test) for test in self.test_files) or _stem(path) in self.test_stems:
-            return TEST_FILE, f"touches {path}, where the failing test is"
-        if any(_ends_with(path, named) for named in self.named):
-            return NAMED_FILE, f"touches {path}, which the failure names"
-        if _stem(path).lower() in self.tested_stems:
-            return TESTED_FILE, f"touches {path}, which the failing test is named after"
-        directory = posixpath.dirname(path)
-        if directory and any(directory == posixpath.dirname(known) for known in (*self.named, *self.test_files)):
-            return SAME_DIRECTORY, f"touches {directory}/, where the failure is"
-        return None
-
-
-def _file_clues(commit: GapCommit, traces: _Traces) -> list[tuple[float, str]]:
+def _file_clues(commit: GapCommit, traces: Traces, prose_tells: bool) -> list[tuple[float, str]]:
     """The strongest clue of its files, or that it only touches prose."""
     if not commit.files:
         return []
     clues = [clue for clue in (traces.clue_of(path) for path in commit.files) if clue is not None]
     if clues:
         return [max(clues)]
-    if not commit.cut and all(_is_prose(path) for path in commit.files):
+    if not prose_tells and not commit.cut and all(_is_prose(path) for path in commit.files):
         return [(PROSE_ONLY, "touches prose and pictures only")]
     return []
 
@@ -235,6 +213,19 @@ def _later_clues(commit: GapCommit, later: Sequence[LaterCommit]) -> list[tuple[
         shared = set(commit.files or ()) & set(other.files or ())
         if not clues and shared and commit.author and commit.author == other.author:
             clues = [(FOLLOW_UP, f"its author came back to the same files in {other.sha[:10]}")]
+    return clues
+
+
+def _undone(gap: Sequence[GapCommit]) -> dict[int, tuple[float, str]]:
+    """Commits that were reverted before the job failed, and the reverts that took them back: together they change
+    nothing. By index; the newest revert counts first, so that one that was reverted itself takes back nothing."""
+    clues: dict[int, tuple[float, str]] = {}
+    for at in range(len(gap) - 1, 0, -1):
+        message = gap[at].message or gap[at].title
+        undone = next((i for i in range(at - 1, -1, -1) if i not in clues and _reverts(message, gap[i])), None)
+        if undone is not None and at not in clues:
+            clues[undone] = (UNDONE, f"was reverted by {gap[at].sha[:10]} before the job failed")
+            clues[at] = (UNDONE, f"only takes back {gap[undone].sha[:10]}, which came after the last pass too")
     return clues
 
 
@@ -254,6 +245,9 @@ def _sibling_clues(gap: Sequence[GapCommit], at: int) -> list[tuple[float, str]]
 def _reverts(message: str, commit: GapCommit) -> bool:
     shas = _REVERTS_SHA.findall(message[:4000])
     if any(commit.sha.startswith(sha.lower()) for sha in shas):
+        return True
+    number = _NUMBERED.search(commit.title.split("\n", 1)[0].rstrip())
+    if number and number.group(1) in _REVERTS_NUMBER.findall(message[:4000]):
         return True
     title = _reverted_title(message)
     return bool(title and commit.title) and _bare(title) == _bare(commit.title)
@@ -323,15 +317,15 @@ def _repeats(rate: FlakeRate) -> int:
     return max(1, math.ceil(math.log(0.05) / math.log(rate.chance))) if rate.samples else 1
 
 
-def _plain(commit: GapCommit, gap: Sequence[GapCommit]) -> tuple[str, ...]:
-    if len(gap) == 1:
+def _plain(commit: GapCommit, gap: Sequence[GapCommit], earlier: float) -> tuple[str, ...]:
+    if len(gap) == 1 and not earlier:
         return ("the only commit between the last good and the first bad one",)
     if commit is gap[-1]:
         return ("the first commit on which the job failed",)
     return ("the job gave no signal on it",)
 
 
-def _sentence(suspects: Sequence[Suspect], chance: float, rate: FlakeRate) -> str:
+def _sentence(suspects: Sequence[Suspect], chance: float, rate: FlakeRate, earlier: float) -> str:
     first = suspects[0]
     if chance > 0.5:
         seen = f"{rate.flips} of its {rate.samples} commits failed without a cause in the code"
@@ -339,26 +333,19 @@ def _sentence(suspects: Sequence[Suspect], chance: float, rate: FlakeRate) -> st
             f"the job fails by chance: {seen}" if rate.chance > 2 * USUAL_FLAKE_RATE else "nothing speaks for a commit"
         )
         return f"{'Most likely' if chance >= 0.7 else 'Perhaps'} nobody broke it ({chance:.0%}): {why}."
+    if earlier > first.probability:
+        how = "Likely" if earlier >= 0.5 else "Perhaps"
+        return f"{how} it began before the commits that are ranked ({earlier:.0%})."
     sure = "almost surely" if first.probability >= 0.9 else "likely" if first.probability >= 0.5 else "perhaps"
     return f"It is {sure} {first.sha[:10]} ({first.probability:.0%}): {first.reasons[0]}."
 
 
-def _normal(path: str) -> str:
-    return path.replace("\\", "/").removeprefix("./").lstrip("/")
-
-
-def _ends_with(path: str, named: str) -> bool:
-    """`src/net/tls.cc` is named by `tls.cc`, by `net/tls.cc` and by `/build/src/net/tls.cc`."""
-    return path == named or path.endswith(f"/{named}") or named.endswith(f"/{path}")
-
-
-def _stem(path: str) -> str:
-    return posixpath.splitext(posixpath.basename(path))[0]
-
-
 def _is_prose(path: str) -> bool:
+    """`requirements.txt` and `CMakeLists.txt` are none."""
     stem, extension = posixpath.splitext(posixpath.basename(path).lower())
-    return extension in _PROSE or stem in _PROSE_NAMES
+    in_docs = extension == ".txt" and any(part in ("doc", "docs") for part in path.lower().split("/")[:-1])
+    is_named_so = stem in _PROSE_NAMES and extension in ("", ".txt")
+    return extension in _PROSE or is_named_so or (in_docs and stem not in ("requirements", "constraints"))
 
 
 def _bare(title: str) -> str:

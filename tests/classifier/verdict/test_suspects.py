@@ -70,6 +70,47 @@ def test_a_reverted_commit_is_nearly_convicted() -> None:
         assert suspect.probability > 0.5
 
 
+def test_a_pull_request_that_is_reverted_by_its_number_is_found() -> None:
+    later = LaterCommit("a" * 40, message="Undo the join (#15)\n\nReverts brindle/kestrel#12")
+    suspect = rank_suspects([*PLAIN, with_files("x.py"), *PLAIN[:1]], [], [], [later]).suspects[0]
+    assert (suspect.sha, suspect.reasons[0]) == ("f" * 40, "was reverted by aaaaaaaaaa")
+    other = LaterCommit("a" * 40, message="Undo the join\n\nReverts brindle/kestrel#1")
+    assert not any("reverted" in s.reasons[0] for s in rank_suspects([with_files("x.py")], [], [], [other]).suspects)
+
+
+def test_a_commit_that_was_taken_back_before_the_job_failed_is_hardly_suspect_and_neither_is_its_revert() -> None:
+    revert = GapCommit("e" * 40, "kim", 'Revert "Speed up the join (#12)" (#15)')
+    ranking = rank_suspects([with_files("x.py"), PLAIN[0], revert, PLAIN[1]], [], [])
+    assert {suspect.sha for suspect in ranking.suspects[:2]} == {PLAIN[0].sha, PLAIN[1].sha}
+    assert "was reverted by eeeeeeeeee before the job failed" in ranking.suspects[-1].reasons + (
+        ranking.suspects[-2].reasons
+    )
+
+
+def test_a_revert_that_was_reverted_itself_takes_nothing_back() -> None:
+    revert = GapCommit("e" * 40, "kim", 'Revert "Speed up the join (#12)" (#15)')
+    again = GapCommit("d" * 40, "kim", 'Revert "Revert "Speed up the join (#12)" (#15)" (#16)')
+    ranking = rank_suspects([with_files("tests/store/test_join.py"), revert, again], [LINE], [TEST])
+    assert ranking.suspects[0].sha == "f" * 40
+    assert "reverted" not in " ".join(ranking.suspects[0].reasons)
+
+
+def test_a_revert_of_what_was_there_before_the_gap_is_a_suspect_like_all() -> None:
+    revert = GapCommit("e" * 40, "kim", 'Revert "Speed up the join (#12)" (#15)')
+    ranking = rank_suspects([PLAIN[0], revert], [], [])
+    assert len({round(suspect.probability, 9) for suspect in ranking.suspects}) == 1
+
+
+def test_what_may_have_begun_before_the_ranked_commits_says_so() -> None:
+    ranking = rank_suspects(PLAIN[:1], [], [], reds=3, earlier=10)
+    assert ranking.earlier > 0.8
+    assert ranking.suspects[0].probability < 0.1
+    assert ranking.suspects[0].reasons == ("the first commit on which the job failed",)
+    assert "Likely it began before the commits that are ranked" in ranking.reason
+    clue = rank_suspects([with_files("tests/store/test_join.py")], [LINE], [TEST], reds=3, earlier=2)
+    assert clue.reason.startswith("It is likely ffffffffff")
+
+
 def test_an_author_who_comes_back_to_the_files_is_suspect() -> None:
     later = LaterCommit("a" * 40, "dev4", "Fix the fix", ("other/4.py", "x.py"))
     assert first(PLAIN, later=[later]) == PLAIN[4].sha
@@ -81,6 +122,18 @@ def test_prose_is_hardly_suspect() -> None:
     )
     assert ranking.suspects[0].sha in (PLAIN[0].sha, "f" * 40)
     assert ranking.suspects[-1].sha == "e" * 40
+
+
+@pytest.mark.parametrize("path", ["requirements.txt", "CMakeLists.txt", "docs/requirements.txt", "tests/out.txt"])
+def test_a_text_that_tools_read_is_no_prose(path: str) -> None:
+    ranking = rank_suspects([with_files(path), PLAIN[0]], [], [])
+    assert not any("prose" in reason for suspect in ranking.suspects for reason in suspect.reasons)
+
+
+def test_prose_is_as_suspect_as_all_else_where_the_job_checks_prose() -> None:
+    gap = [with_files("docs/a.rst"), PLAIN[0]]
+    ranking = rank_suspects(gap, [], [], prose_tells=True)
+    assert len({round(suspect.probability, 9) for suspect in ranking.suspects}) == 1
 
 
 def test_a_cut_list_of_prose_does_not_say_that_nothing_else_is_touched() -> None:
@@ -249,10 +302,13 @@ def test_an_empty_gap_accuses_nobody() -> None:
     ),
     st.integers(0, 40),
     st.integers(1, 6),
+    st.sampled_from([0, 0.5, 10]),
 )
-def test_probabilities_add_up_to_one(gap: list[GapCommit], flips: int, reds: int) -> None:
-    ranking = rank_suspects(gap, [LINE], [TEST], flake_rate=FlakeRate(flips, 40), reds=reds)
-    assert ranking.chance + sum(suspect.probability for suspect in ranking.suspects) == pytest.approx(1)
+def test_probabilities_add_up_to_one(gap: list[GapCommit], flips: int, reds: int, earlier: float) -> None:
+    ranking = rank_suspects(gap, [LINE], [TEST], flake_rate=FlakeRate(flips, 40), reds=reds, earlier=earlier)
+    assert ranking.chance + ranking.earlier + sum(suspect.probability for suspect in ranking.suspects) == pytest.approx(
+        1
+    )
     assert all(suspect.reasons for suspect in ranking.suspects)
 
 
