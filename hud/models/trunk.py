@@ -110,6 +110,12 @@ class PullRequest(models.Model):
     head_shas = ArrayField(models.CharField(max_length=64), default=list, blank=True)
     labels = ArrayField(models.CharField(max_length=100), default=list, blank=True, help_text="Sorted names.")
     updated_at = models.DateTimeField(null=True, blank=True)
+    second_told = ArrayField(
+        models.CharField(max_length=64), default=list, blank=True, help_text="Heads told in the second of `updated_at`."
+    )
+    second_over = ArrayField(
+        models.CharField(max_length=64), default=list, blank=True, help_text="Heads pushed over in that second."
+    )
     head_told_at = models.DateTimeField(
         null=True, blank=True, help_text="While only workflow runs named it: when the one that told the head did."
     )

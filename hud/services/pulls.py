@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import Any
 
 from hud.core.facts import PullFact
 from hud.core.join import latest
@@ -40,49 +42,58 @@ def write_pulls(batch: Batch, facts: list[PullFact]) -> PullChanges:
 
 def _join(row: PullRequest, fact: PullFact, changes: PullChanges) -> None:
     made = row.pk is None
-    before, labels = [getattr(row, name) for name in _EVIDENCE], list(row.labels)
-    heads = sorted({fact.head_sha, fact.previous_head_sha, *row.head_shas} - {""})
-    is_news = made or heads != row.head_shas
-    row.head_shas = heads
+    before, evidence = _kept(row), [getattr(row, name) for name in _EVIDENCE]
+    row.head_shas = sorted({fact.head_sha, fact.previous_head_sha, *row.head_shas} - {""})
     if fact.partial:
-        is_news |= _fill(row, fact)
-    elif made or _order(fact.updated_at, fact.head_sha, fact.labels) >= _order(
-        row.updated_at, row.head_sha, tuple(row.labels)
-    ):
-        is_news |= any(getattr(row, name) != getattr(fact, name) for name in _TOLD)
+        _fill(row, fact)
+    elif made or _seconds(fact.updated_at) >= _seconds(row.updated_at):
+        _take(row, fact, is_later=made or _seconds(fact.updated_at) > _seconds(row.updated_at))
+    row.merged, row.updated_at = row.merged or fact.merged, latest(row.updated_at, fact.updated_at)
+    if made or _kept(row) != before:
+        row.save()
+    if made or [getattr(row, name) for name in _EVIDENCE] != evidence:
+        changes.changed.update({row.head_sha, fact.head_sha, fact.previous_head_sha} - {""})
+    if list(row.labels) != before["labels"]:
+        changes.relabelled.update(row.head_shas)
+
+
+def _kept(row: PullRequest) -> dict[str, Any]:
+    """What stands in the row: not the very lists, which may be changed in place."""
+    values = {field.attname: getattr(row, field.attname) for field in row._meta.concrete_fields}
+    return {name: list(value) if isinstance(value, list) else value for name, value in values.items()}
+
+
+def _take(row: PullRequest, fact: PullFact, *, is_later: bool) -> None:
+    """Put the word of an event or of the API in. Unless it `is_later`, it is of the same second as what is known:
+    GitHub's times are whole seconds. Of the heads told in one second that holds which none was pushed over it."""
+    told = set() if is_later else {row.head_sha, *row.second_told}
+    over = set() if is_later else {*row.second_over}
+    told, over = (told | {fact.head_sha}) - {""}, (over | {fact.previous_head_sha}) - {""}
+    if is_later or _order(fact.state, fact.labels, fact.head_sha) >= _order(row.state, row.labels, row.head_sha):
         for name in _TOLD:
             setattr(row, name, getattr(fact, name))
         if fact.labels is not None:
             row.labels = list(fact.labels)
-    merged, updated = row.merged or fact.merged, latest(row.updated_at, fact.updated_at)
-    is_news |= merged != row.merged or updated != row.updated_at
-    row.merged, row.updated_at = merged, updated
-    if is_news or row.labels != labels:
-        row.save()
-    if made or [getattr(row, name) for name in _EVIDENCE] != before:
-        changes.changed.update({row.head_sha, fact.head_sha, fact.previous_head_sha} - {""})
-    if row.labels != labels:
-        changes.relabelled.update(row.head_shas)
+    row.head_sha = max(told - over or told)
+    row.second_told, row.second_over = sorted(told), sorted(over)
 
 
-def _order(updated_at: datetime | None, head_sha: str, labels: tuple[str, ...] | None) -> tuple[float, str, int]:
-    """Later words win. GitHub's times are whole seconds: of two in one second the one with more labels was the later
-    one, since several labels are put on at once more often than one is put on and another taken off."""
-    return _seconds(updated_at), head_sha, len(labels or ())
+def _order(state: str, labels: Collection[str] | None, head_sha: str) -> tuple[bool, int, str]:
+    """Which of two words in one second is the later one. Who closes it has labelled it before, and several labels are
+    put on at once more often than one is put on and another taken off."""
+    return state != "open", len(labels or ()), head_sha
 
 
-def _fill(row: PullRequest, fact: PullFact) -> bool:
-    """Put a run's word in while nobody has told more: that of the run which spoke last. Returns whether that was
-    news."""
+def _fill(row: PullRequest, fact: PullFact) -> None:
+    """Put a run's word in while nobody has told more: that of the run which spoke last."""
     if row.updated_at is not None:
-        return False
+        return
     told = (_seconds(fact.told_at), fact.head_sha, fact.base_ref, fact.base_sha)
     known = (_seconds(row.head_told_at), row.head_sha, row.base_ref, row.base_sha)
     if not fact.head_sha or told <= known:
-        return False
+        return
     row.head_told_at, row.head_sha = fact.told_at, fact.head_sha
     row.base_ref, row.base_sha = fact.base_ref, fact.base_sha
-    return True
 
 
 def _seconds(at: datetime | None) -> float:

@@ -149,6 +149,34 @@ def test_a_force_push_keeps_the_old_head() -> None:
     assert (row().head_sha, set(row().head_shas)) == (sha("f2"), {sha("f1"), sha("f2")})
 
 
+@pytest.mark.parametrize("order", permutations(range(4)))
+def test_pushes_in_one_second_end_at_the_last_head_in_any_order(order: tuple[int, ...]) -> None:
+    """A program opens a pull request and pushes over it twice before GitHub's clock ticks."""
+    events = [
+        pull_request("f3", "c2"),
+        pull_request("e2", "c2", before="f3"),
+        pull_request("a1", "c2") | {"action": "labeled"},
+        pull_request("a1", "c2", before="e2"),
+    ]
+    for place in order:
+        told("pull_request", events[place])
+    assert row().head_sha == sha("a1")
+
+
+@pytest.mark.parametrize("order", [(0, 1), (1, 0)])
+def test_what_was_labelled_and_closed_in_one_second_is_closed(order: tuple[int, ...]) -> None:
+    events = [labelled("wontfix"), labelled("wontfix", action="closed", state="closed")]
+    for place in order:
+        told(*events[place])
+    assert row().state == "closed"
+
+
+def test_a_head_that_comes_back_later_is_the_head_again() -> None:
+    told("pull_request", pull_request("b2", "c2", minute=30, before="a1"))
+    told("pull_request", pull_request("a1", "c2", minute=31, before="b2"))
+    assert row().head_sha == sha("a1")
+
+
 def test_closed_and_merged_is_told(client: Client) -> None:
     told(*labelled(action="closed", minute=50, state="closed", merged=True, merge_commit_sha=sha("c3")))
     told(*labelled(action="edited", minute=49))
