@@ -24,6 +24,7 @@ from enum import StrEnum
 from hashlib import blake2b
 from xml.parsers import expat
 
+from hud.core.gunzip import DamagedGzip, gunzipped
 from hud.core.junittext import clean_xml
 from hud.core.testname import NAME_CHARS, readable
 from hud.core.text import storable
@@ -103,13 +104,16 @@ class TooLarge(RefusedFile):
 
 
 def read_junit(chunks: Iterable[bytes], limits: Limits = Limits()) -> JUnitReport:
-    """Read one file. Raises RefusedFile where it is no JUnit file, or one that is not safe to read."""
+    """Read one file, which may be packed with gzip. Raises RefusedFile where it is no JUnit file, or one that is not
+    safe to read."""
     reader = _Reader(limits)
     problem = ""
     try:
-        for piece in clean_xml(reader.counted(chunks)):
+        for piece in clean_xml(reader.counted(gunzipped(chunks))):
             reader.feed(piece)
         reader.end()
+    except DamagedGzip as error:
+        raise RefusedFile(f"The file begins like gzip, but cannot be unpacked: {error}.") from error
     except expat.ExpatError as error:
         problem = _malformed(error)
     return reader.report(problem)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -295,3 +296,36 @@ def test_every_recorded_file_is_read_as_expected(shared_data: Path) -> None:
 def test_the_recorded_mocha_file_says_that_it_lists_less_than_it_counts(shared_data: Path) -> None:
     report = read((shared_data / "junit" / "junit-generated-mocha-retry-xml.xml").read_bytes())
     assert report.problems == ("cart counts 1 tests more than it lists: skipped ones.",)
+
+
+# ── Packed ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+BOTH = suite(f"<testcase name='red'>{RED}</testcase><testcase name='ok'/>").encode()
+
+
+@given(st.lists(st.integers(1, 200), max_size=20))
+def test_a_packed_file_reads_like_the_file_however_it_comes_in(cuts: list[int]) -> None:
+    packed, pieces = gzip.compress(BOTH[:90]) + gzip.compress(BOTH[90:]) + b"\0" * 5, []
+    for cut in cuts:
+        pieces.append(packed[:cut])
+        packed = packed[cut:]
+    assert read_junit([*pieces, packed]) == read(BOTH)
+
+
+def test_a_packed_file_that_ends_early_gives_what_was_there() -> None:
+    many = suite("".join(f"<testcase name='t{n}' time='0.{n * 7919 % 9973}'/>" for n in range(2000)))
+    packed = gzip.compress(many.encode())
+    report = read(packed[: len(packed) // 2])
+    assert not report.complete
+    assert 100 < len(report.tests) < 2000
+
+
+def test_what_packs_gigabytes_into_little_is_refused_at_the_limit() -> None:
+    bomb = gzip.compress(b"<testsuite>" + b" " * 20_000_000)
+    with pytest.raises(TooLarge, match="larger than 100000 bytes; JUNIT_MAX_BYTES"):
+        read(bomb, most_bytes=100_000)
+
+
+@pytest.mark.parametrize("body", [b"\x1f\x8b", b"\x1f\x8bnonsense", gzip.compress(BOTH) + b"more"])
+def test_what_only_begins_like_a_packed_file_is_refused(body: bytes) -> None:
+    with pytest.raises(RefusedFile):
+        read(body)
