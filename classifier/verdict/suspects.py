@@ -11,7 +11,8 @@ import math
 import posixpath
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from functools import lru_cache
+from itertools import accumulate, pairwise
 from typing import Literal
 
 import re2
@@ -171,12 +172,19 @@ def plan_bisection(
     jobs: Sequence[str],
     at_once: int = 1,
     flake_rate: FlakeRate | None = None,
+    below: str = "",
 ) -> BisectPlan:
     """The smallest set of runs to start now: `at_once` commits that part the probability into equal pieces.
 
-    The first bad commit itself is known to be red, so a gap of one commit needs no run.
+    The first bad commit itself is known to be red, so a gap of one commit needs no run. `below`: the commit below the
+    gap, where nobody saw the job pass on it: it comes first where the failure is likelier older than the gap.
     """
     repeats = _repeats(flake_rate or FlakeRate())
+    if below and ranking.earlier > max(0.5 - ranking.chance, sum(suspect.probability for suspect in ranking.suspects)):
+        reason = f"Nobody saw the job pass below the gap; a run on {below[:10]} tells whether it began earlier."
+        return BisectPlan(tuple(jobs), (below,), 1, repeats, reason)
+    if len(gap) < 2 and ranking.earlier:
+        return BisectPlan(tuple(jobs), (), 0, repeats, "Only one commit can be told apart by running this job again.")
     if len(gap) < 2:
         return BisectPlan(tuple(jobs), (), 0, repeats, "Only one commit lies in the gap: it is the first bad one.")
     by_sha = {suspect.sha: suspect.probability for suspect in ranking.suspects}
@@ -242,15 +250,34 @@ def _sibling_clues(gap: Sequence[GapCommit], at: int) -> list[tuple[float, str]]
     return clues
 
 
+@dataclass(frozen=True)
+class _Undoing:
+    """What a message takes back: commits by the beginnings of their shas, pull requests by number, a title."""
+
+    shas: tuple[str, ...]
+    numbers: frozenset[str]
+    title: str
+
+
+@lru_cache(maxsize=4096)
+def _undoing(message: str) -> _Undoing | None:
+    """None where the message is no revert."""
+    shas = tuple(sha.lower() for sha in _REVERTS_SHA.findall(message[:4000]))
+    numbers = frozenset(_REVERTS_NUMBER.findall(message[:4000]))
+    title = _bare(_reverted_title(message))
+    return _Undoing(shas, numbers, title) if shas or numbers or title else None
+
+
 def _reverts(message: str, commit: GapCommit) -> bool:
-    shas = _REVERTS_SHA.findall(message[:4000])
-    if any(commit.sha.startswith(sha.lower()) for sha in shas):
+    undoing = _undoing(message)
+    if undoing is None:
+        return False
+    if commit.sha.startswith(undoing.shas):
         return True
     number = _NUMBERED.search(commit.title.split("\n", 1)[0].rstrip())
-    if number and number.group(1) in _REVERTS_NUMBER.findall(message[:4000]):
+    if number and number.group(1) in undoing.numbers:
         return True
-    title = _reverted_title(message)
-    return bool(title and commit.title) and _bare(title) == _bare(commit.title)
+    return bool(undoing.title) and undoing.title == _bare(commit.title)
 
 
 def _reverted_title(message: str) -> str:
@@ -288,7 +315,7 @@ def _knows_all_files(commit: GapCommit | LaterCommit) -> bool:
 def _cuts(weights: Sequence[float], at_once: int) -> list[int]:
     """Indices whose runs part the weights into `at_once` + 1 pieces as equal as can be; never the last commit."""
     total = sum(weights) or 1.0
-    sums = [sum(weights[: at + 1]) / total for at in range(len(weights) - 1)]
+    sums = [so_far / total for so_far in accumulate(weights[:-1])]
     cuts: set[int] = set()
     for piece in range(1, min(at_once, len(sums)) + 1):
         free = [at for at in range(len(sums)) if at not in cuts]

@@ -90,11 +90,12 @@ class SuspectOut(Schema):
 
 class AlertDetailOut(AlertOut):
     """`ranked_suspects`: the likeliest of the suspects first, none where nothing ranks them. `chance`: how likely it is
-    that nobody's commit did it, null then."""
+    that nobody's commit did it, `earlier` that it began before the commits that are ranked; null then."""
 
     timeline: list[TimelineOut]
     ranked_suspects: list[SuspectOut]
     chance: float | None
+    earlier: float | None
 
 
 class NoteIn(Schema):
@@ -143,6 +144,7 @@ def one_alert(request: HttpRequest, alert_id: int) -> dict[str, Any]:
         "timeline": lines,
         "ranked_suspects": [_suspect_out(one) for one in hunt.suspects] if hunt else [],
         "chance": round(hunt.ranking.chance, 4) if hunt else None,
+        "earlier": round(hunt.ranking.earlier, 4) if hunt else None,
     }
 
 

@@ -73,13 +73,15 @@ class ShownSuspect:
 class Story:
     """`job_id`, `why_column`: the job, or of its shards the one, that broke at the alert's first bad commit.
 
-    `chance_percent`: how likely it is that nobody's commit did it; None where suspects are not ranked. `line_query`
-    leads to the line in the log of the run that the alert shows.
+    `chance_percent`: how likely it is that nobody's commit did it; None where suspects are not ranked.
+    `earlier_percent`: that it began before the ranked commits. `line_query` leads to the line in the log of the run
+    that the alert shows.
     """
 
     suspects: tuple[ShownSuspect, ...]
     more_suspects: int
     chance_percent: int | None
+    earlier_percent: int
     job_id: int | None
     why_column: int | None
     line_query: str
@@ -100,6 +102,7 @@ def story_of(alert: Alert) -> Story:
         suspects=_shown(hunt, denied) if hunt else (),
         more_suspects=hunt.more if hunt else 0,
         chance_percent=hunt.chance_percent if hunt else None,
+        earlier_percent=hunt.earlier_percent if hunt else 0,
         job_id=job[0].pk if job else None,
         why_column=job[0].column if job else None,
         line_query=_line_query(alert),

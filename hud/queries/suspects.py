@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -24,13 +24,21 @@ from hud.core.cell import FAILING
 from hud.core.cellcode import ABSENT, GREEN_CHARS
 from hud.core.touched import CUT
 from hud.models import Branch, BranchCommit, Cell, Commit, Failure, Job, Streak
+from hud.queries.beginnings import beginning_of
 from hud.queries.grid import repository_jobs
+from hud.queries.jobrules import job_lists
+from hud.queries.trunk_cells import full_name_of
 
 MOST_GAP = 60
+"""Commits of a gap of which the touched files are asked for."""
+MOST_RANKED = 500
+"""Commits of a gap that are ranked: a job that runs once a night skips some hundred."""
 MOST_LATER = 60
 COUNTED_ROWS = 300
 SHOWN = 8
 FEW_SAMPLES = 50
+_READ_PROSE = ("docs", "lint", "sanity")
+"""Kinds of jobs that check what is written for people, too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,11 +60,15 @@ class Ranked:
 
 @dataclass(frozen=True, slots=True)
 class Hunt:
-    """A streak's ranking. `cut`: the gap has more commits than were looked at. `to_run`: the plan's commits."""
+    """A ranking of who broke a streak, or where it had several causes, of one of them. `cut`: the gap has more commits
+    than were looked at. `to_run`: the plan's commits. `other`: where the job failed in another way last before it.
+    `reds`: the failing commits."""
 
     streak: Streak
+    reds: int
     first_bad: Commit
     last_good: Commit | None
+    other: Commit | None
     ranking: Ranking
     suspects: tuple[Ranked, ...]
     more: int
@@ -73,6 +85,11 @@ class Hunt:
     @property
     def chance_percent(self) -> int:
         return round(self.ranking.chance * 100)
+
+    @property
+    def earlier_percent(self) -> int:
+        """How likely it is that it began before the commits that are ranked."""
+        return round(self.ranking.earlier * 100)
 
 
 class Span(Protocol):
@@ -107,56 +124,63 @@ def later_positions(span: Span) -> range:
 def hunt_at(branch: Branch, job: Job, position: int) -> Hunt | None:
     """Return the hunt for the streak of the job that covers the position, or None. A fixed number of statements."""
     streak = Streak.objects.filter(branch=branch, job=job, first_bad__lte=position, last_bad__gte=position).first()
-    return hunt_of(branch, job, streak) if streak else None
+    return hunt_of(branch, job, streak, position) if streak else None
 
 
-def hunt_of(branch: Branch, job: Job, streak: Streak) -> Hunt | None:
-    """Return the hunt for a streak."""
-    oldest = oldest_of_gap(streak)
-    gap_from, newest = gap_positions(streak).start - 1, later_positions(streak).stop
-    rows = list(
-        BranchCommit.objects.filter(
-            Q(position=oldest) | Q(position__gt=gap_from, position__lt=newest),
-            branch=branch,
-        )
-        .select_related("commit")
-        .order_by("position")
-    )
+def hunt_of(branch: Branch, job: Job, streak: Streak, position: int | None = None) -> Hunt | None:
+    """Return the hunt for a streak: for the cause that it has at the position, its first one without."""
+    began = beginning_of(branch, job, streak, streak.first_bad if position is None else position)
+    below = began.other if began.other is not None else oldest_of_gap(began)
+    gap_from, newest = max(below, began.first_bad - MOST_RANKED), later_positions(began).stop
+    places = Q(position__gte=gap_from, position__lt=newest) | Q(position__in=[below, oldest_of_gap(began)])
+    rows = BranchCommit.objects.filter(places, branch=branch).select_related("commit").order_by("position")
     by_position = {row.position: row.commit for row in rows}
-    gap = [row.commit for row in rows if gap_from < row.position <= streak.first_bad]
+    gap = [commit for at, commit in by_position.items() if gap_from < at <= began.first_bad]
     if not gap:
         return None
-    failures = _failures(job, gap[-1])
+    failures = _failures(began.job_id, gap[-1])
     siblings = _sibling_signals(job, gap, {f.signature for f in failures if f.rank == 0 and not f.generic})
-    told = [GapCommit(c.sha, c.author or None, c.title, _files(c), siblings.get(c.sha), _is_cut(c)) for c in gap]
+    told = [_gap_commit(commit, siblings) for commit in gap]
     later = [
-        LaterCommit(c.sha, c.author or None, c.message, _files(c), position == streak.first_good_after, _is_cut(c))
+        LaterCommit(c.sha, c.author or None, c.message, _files(c), position == began.first_good_after, _is_cut(c))
         for position, c in by_position.items()
-        if position > streak.first_bad
+        if position > began.first_bad
     ]
     texts = [text for f in failures for text in (f.line, *f.captures)]
+    tests = [test for f in failures for test in f.tests]
     flakes = _flake_rate(branch, job)
-    ranking = rank_suspects(told, texts, [t for f in failures for t in f.tests], later, flakes, streak.length)
-    plan = plan_bisection(told, ranking, [job.name], flake_rate=flakes)
-    commits = {commit.sha: commit for commit in gap}
+    earlier = began.earlier + gap_from - below
+    prose = job_lists(job.repository_id).job_kinds().kind_of(full_name_of(job)) in _READ_PROSE
+    ranking = rank_suspects(told, texts, tests, later, flakes, began.reds, earlier, prose)
+    known_red = gap_from == began.other
+    under = by_position.get(gap_from) if began.last_good != gap_from and not known_red else None
+    plan = plan_bisection(told, ranking, [job.name], flake_rate=flakes, below=under.sha if under else "")
+    commits = {commit.sha: commit for commit in by_position.values()}
     shown = [Ranked(commits[s.sha], s) for s in ranking.suspects[:SHOWN]]
     return Hunt(
         streak=streak,
+        reds=began.reds,
         first_bad=gap[-1],
-        last_good=by_position.get(streak.last_good) if streak.last_good is not None else None,
+        last_good=by_position.get(began.last_good) if began.last_good is not None else None,
+        other=by_position.get(began.other) if began.other is not None else None,
         ranking=ranking,
         suspects=tuple(shown),
         more=len(ranking.suspects) - len(shown),
-        cut=gap_from > oldest,
+        cut=gap_from > below,
         plan=plan,
         to_run=tuple(commits[sha] for sha in plan.commits),
         flakes=flakes,
     )
 
 
-def _failures(job: Job, first_bad: Commit) -> list[Failure]:
+def _gap_commit(commit: Commit, siblings: Mapping[str, Signal]) -> GapCommit:
+    author, sibling = commit.author or None, siblings.get(commit.sha)
+    return GapCommit(commit.sha, author, commit.title, _files(commit), sibling, _is_cut(commit), commit.message)
+
+
+def _failures(job_id: int, first_bad: Commit) -> list[Failure]:
     """Return what was found in the run that speaks for the first bad cell."""
-    run = Cell.objects.filter(commit=first_bad, job=job).values("run")
+    run = Cell.objects.filter(commit=first_bad, job=job_id).values("run")
     return list(Failure.objects.filter(run__in=run).order_by("rank"))
 
 

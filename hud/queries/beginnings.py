@@ -1,0 +1,108 @@
+"""Where the cause began of which a cell failed: not always where its column turned red. The streak may have had another
+cause before, and the job another name."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from itertools import groupby
+from operator import attrgetter
+
+from django.db.models import QuerySet
+
+from classifier.verdict import Failure as Cause
+from hud.core.cell import FAILING
+from hud.models import Branch, Cell, Job, Streak
+from hud.queries.moved_jobs import MovedJobs
+from hud.queries.primaries import primary_causes
+
+BEGAN_EARLIER = 10.0
+"""Where nobody saw the job pass before, so many commits more may have done it."""
+_HIDES, _HARDLY_HIDES = 0.5, 0.05
+"""How likely another failure keeps one from being seen: one of tests leaves the other tests to run."""
+_RED = [state.value for state in FAILING]
+
+
+@dataclass(frozen=True, slots=True)
+class Beginning:
+    """The part of a streak that has one cause, as positions on the branch. `job_id` is the column of its first red.
+
+    `last_good`: where the job passed last before it. `other`: the nearest red below that failed in another way. `reds`:
+    the failing commits. `earlier`: as many commits below the gap as may have done it all the same.
+    """
+
+    job_id: int
+    first_bad: int
+    last_bad: int
+    last_good: int | None
+    first_good_after: int | None
+    reds: int
+    other: int | None = None
+    earlier: float = 0.0
+
+
+def beginning_of(branch: Branch, job: Job, streak: Streak, position: int) -> Beginning:
+    """Return the part of the streak that the position lies in. No statement where the streak had one cause and a pass
+    below it is known, a few otherwise."""
+    until = next((change for change in streak.changes if change > position), None)
+    since = max((change for change in streak.changes if change <= position), default=streak.first_bad)
+    last_bad = streak.last_bad if until is None else until - 1
+    reds = streak.length if not streak.changes else _reds(branch, job, since, last_bad)
+    began = Beginning(job.pk, since, last_bad, streak.last_good, streak.first_good_after, reds)
+    if since != streak.first_bad:
+        return _under_another_cause(branch, job, streak, began)
+    return began if streak.last_good is not None else _under_other_names(branch, job, began)
+
+
+def _reds(branch: Branch, job: Job, low: int, high: int) -> int:
+    return _cells(branch, job, low, high).count()
+
+
+def _cells(branch: Branch, job: Job, low: int, high: int) -> QuerySet[Cell]:
+    return Cell.objects.filter(
+        job=job, state__in=_RED, commit__places__branch=branch, commit__places__position__range=(low, high)
+    )
+
+
+def _under_another_cause(branch: Branch, job: Job, streak: Streak, began: Beginning) -> Beginning:
+    """The nearest red below that says something failed in another way: what came after it is the gap."""
+    below = _cells(branch, job, streak.first_bad, began.first_bad - 1).order_by("-commit__places__position")
+    places = list(below.values_list("commit__places__position", "run_id"))
+    causes = primary_causes([run_id for _, run_id in places if run_id])
+    told = ((at, cause) for at, run_id in places if (cause := causes.get(run_id or 0)) and _says_something(cause))
+    return _held_against(began, *next(told, (None, None)))
+
+
+def _under_other_names(branch: Branch, job: Job, began: Beginning) -> Beginning:
+    """What the job did below under its other names belongs to it as long as it failed in the same way."""
+    told = MovedJobs(branch.repository_id).earlier(branch.pk, job.pk, began.first_bad)
+    began = replace(began, last_good=told.passes[0].position if told.passes else None)
+    if not told.reds:
+        return _held_against(began)
+    own = _cells(branch, job, began.first_bad, began.first_bad).values_list("run_id", flat=True).first() or 0
+    causes = primary_causes([own, *(red.red.run_id or 0 for red in told.reds)])
+    for position, row in groupby(reversed(told.reds), key=attrgetter("position")):
+        here = [(one, cause) for one in row if (cause := causes.get(one.red.run_id or 0)) and _says_something(cause)]
+        alike = [one for one, cause in here if _is_alike(causes.get(own), cause)]
+        if here and not alike:
+            return _held_against(began, position, here[0][1])
+        if alike:
+            began = replace(began, job_id=alike[0].job_id, first_bad=position, reds=began.reds + 1)
+    return _held_against(began)
+
+
+def _held_against(began: Beginning, other: int | None = None, cause: Cause | None = None) -> Beginning:
+    """`other`, `cause`: the nearest red below that failed in another way."""
+    if other is None or cause is None:
+        return replace(began, earlier=0.0 if began.last_good is not None else BEGAN_EARLIER)
+    hidden = _HARDLY_HIDES if cause.category == "test" else _HIDES
+    below = BEGAN_EARLIER if began.last_good is None else other - began.last_good
+    return replace(began, other=other, earlier=hidden * below)
+
+
+def _is_alike(mine: Cause | None, other: Cause) -> bool:
+    """Where nothing is known of the first red, whatever was red before it belongs to it."""
+    return mine is None or not _says_something(mine) or mine.told_signature == other.told_signature
+
+
+def _says_something(cause: Cause) -> bool:
+    return not cause.generic and not cause.is_infra
