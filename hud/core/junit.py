@@ -27,7 +27,7 @@ from xml.parsers import expat
 from hud.core.gunzip import DamagedGzip, gunzipped
 from hud.core.junittext import clean_xml
 from hud.core.testname import NAME_CHARS, readable
-from hud.core.text import storable
+from hud.core.text import REPLACEMENT, storable
 from hud.core.wholenumber import whole_number
 
 MESSAGE_CHARS = 2000
@@ -36,6 +36,8 @@ _HEALED = {"flakyFailure", "flakyError"}
 _TOLD_SKIPPED = {"notrun", "disabled", "skipped", "suppressed", "ignored"}
 _SILENT_RETRIES = re.compile(r"^(?:mocha|jest|vitest|rspec[0-9]*|minitest|cypress)\b", re.IGNORECASE)
 """Runners that list a test once however often they tried it: what they list twice are two tests of one name."""
+_COLOURS = re.compile(f"{REPLACEMENT}\\[[0-9;]*m")
+"""XML has no escape character: by here it is the replacement character."""
 _SAYS_NOTHING = {"", "failed", "failure", "error"}
 
 
@@ -169,9 +171,9 @@ class _Attempt:
     @property
     def told(self) -> str:
         """The message, or where that says nothing the text."""
-        text = "".join(self.text).strip()
-        useful = self.message.strip().lower() not in _SAYS_NOTHING
-        return storable(self.message.strip() if useful else text or self.message, MESSAGE_CHARS)
+        text = _COLOURS.sub("", "".join(self.text)).strip()
+        message = _COLOURS.sub("", self.message).strip()
+        return storable(message if message.lower() not in _SAYS_NOTHING else text or message, MESSAGE_CHARS)
 
 
 @dataclass(slots=True)

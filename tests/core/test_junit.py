@@ -298,6 +298,12 @@ def test_the_recorded_mocha_file_says_that_it_lists_less_than_it_counts(shared_d
     assert report.problems == ("cart counts 1 tests more than it lists: skipped ones.",)
 
 
+def test_messages_come_without_the_colours_of_a_terminal() -> None:
+    red = "<failure message='\x1b[31m'>&#27;[1;31mexpected\x1b[0m 1 [m]</failure>"
+    (test,) = read(suite(f"<testcase name='a'>{red}</testcase>")).tests
+    assert test.message == "expected 1 [m]"
+
+
 # ── Packed ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 BOTH = suite(f"<testcase name='red'>{RED}</testcase><testcase name='ok'/>").encode()
 
