@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -172,7 +172,7 @@ def _runs_shown(run_ids: Sequence[int]) -> tuple[Witness, ...]:
 
 
 def _answer(verdict: Verdict, witnesses: dict[str, Witness]) -> Answer:
-    known = [witnesses[one] for one in verdict.evidence if one in witnesses]
+    known = sorted((witnesses[one] for one in verdict.evidence if one in witnesses), key=_nearness(verdict.run))
     return Answer(
         run=verdict.run.external_id,
         label=verdict.label,
@@ -185,6 +185,18 @@ def _answer(verdict: Verdict, witnesses: dict[str, Witness]) -> Answer:
         more=len(verdict.evidence) - len(known[:MOST_WITNESSES]),
         since=verdict.since,
     )
+
+
+def _nearness(run: Run) -> Callable[[Witness], tuple[bool, bool, float]]:
+    """What says most comes first: what there was when the run began, the newest first, then what came after it."""
+    began = run.created_at or run.started_at or run.completed_at
+
+    def key(witness: Witness) -> tuple[bool, bool, float]:
+        if witness.at is None:
+            return True, True, 0.0
+        return False, began is not None and witness.at > began, -witness.at.timestamp()
+
+    return key
 
 
 def witnesses_of(repository: Repository, evidence: Iterable[str]) -> dict[str, Witness]:

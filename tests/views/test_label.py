@@ -123,3 +123,13 @@ def test_it_takes_as_many_statements_for_one_witness_as_for_many(
     for sha in (commit.sha, trunk.commits[-1].sha):
         with django_assert_max_num_queries(STATEMENTS):
             client.get(address(sha))
+
+
+def test_the_evidence_begins_with_what_there_was_before_the_run_the_newest_first(client: Client, trunk: Trunk) -> None:
+    commit = open_pull(trunk)
+    fails(commit, trunk)
+    judge_all()
+    told = text_of(client, address(commit.sha)).split("Evidence:")[1].split("</ul>")[0]
+    shown = [place for place in (told.find(c.sha[:7]) for c in reversed(trunk.commits)) if place >= 0]
+    assert len(shown) > 1
+    assert shown == sorted(shown)
