@@ -170,8 +170,9 @@ class _Decision:
         worst = min(findings, key=lambda finding: (_SEVERITY.index(finding.label), finding.confidence))
         runs = tuple(sorted({one for finding in findings if finding.label == worst.label for one in finding.runs}))
         if worst.label in EXCUSES and not evidence.timeline.is_on_trunk and not self.passed:
-            shown = self._runs_named({one for finding in findings for one in finding.runs})
-            unexplained = self._unexplained(shown)
+            more = (evidence.elsewhere(failures, frozenset()), *map(evidence.after, failures))
+            shown = {one for excuse in (*findings, *more) if excuse is not None for one in excuse.runs}
+            unexplained = self._unexplained(self._runs_named(shown))
             if unexplained is not None:
                 label, why = unexplained
                 return self._say(label, f"{why} {worst.reason}", 0.5, runs)
@@ -303,8 +304,13 @@ class _Decision:
 
     def _is_excused(self, runs: list[Run], failures: tuple[Failure, ...]) -> bool:
         """Another failing job of this change that would be excused as well, as far as this evidence tells: it failed in
-        the same ways, or its own runs on the base excuse it."""
-        return any(all(is_covered(failure, one) for failure in failures) or self._would_be_excused(one) for one in runs)
+        the same ways, or in some of them alone, or its own runs on the base excuse it."""
+        return any(
+            all(is_covered(failure, one) for failure in failures)
+            or (bool(one.causes) and all(is_covered(cause, self.run) for cause in one.causes))
+            or self._would_be_excused(one)
+            for one in runs
+        )
 
     def _failing_siblings(self) -> list[list[Run]]:
         """The red runs of each other job and shard of this change. Jobs that are unstable or switched off are left out,

@@ -18,7 +18,15 @@ from classifier.verdict.chances import wilson_lower_bound
 from classifier.verdict.failure import Failure, is_bare
 from classifier.verdict.model import CLOCK_SKEW, Label, Run, Scenario, Since, unique_runs
 from classifier.verdict.sameness import has_same_failures, is_covered
-from classifier.verdict.timeline import RED_STATES, State, Timeline, TrunkCommit, author_key, says_something
+from classifier.verdict.timeline import (
+    ENDING_STATES,
+    RED_STATES,
+    State,
+    Timeline,
+    TrunkCommit,
+    author_key,
+    says_something,
+)
 
 
 @dataclass(frozen=True)
@@ -96,17 +104,19 @@ class Evidence:
         """
         path = self.timeline.up_to_base(self.scenario.run.seen_at)
         states = [(commit, self.timeline.state(commit, failure)) for commit in path]
-        at = next((index for index, (_, state) in enumerate(states) if state != "none"), None)
+        at = next((index for index, (commit, state) in enumerate(states) if self._tells(failure, commit, state)), None)
         if at is None:
             return None
         commit, state = states[at]
         is_direct = self.timeline.is_on_trunk or commit is self.timeline.base
-        if state in ("green", "other") or self._is_no_alibi(failure, commit, state):
+        if state in ("green", "other") or self._brought(failure, commit):
             return None
         if state == "flip":
             return self._flipped(failure, commit) if is_direct else None
         red = _red_commits(states[at:])
         if not is_direct and (is_bare(failure) or not self._counts_as_look_alike(red, self._beside_trunk(failure))):
+            return None
+        if commit is not self.timeline.base and self._may_have_ended(commit, failure):
             return None
         return self._broken_before(failure, commit, self.timeline.since(path[at:], failure))
 
@@ -134,13 +144,20 @@ class Evidence:
 
     def _is_no_alibi(self, failure: Failure, commit: TrunkCommit, state: State) -> bool:
         """A red of a sibling against a green of the job itself, or one that this change brought to trunk."""
+        return not self._tells(failure, commit, state) or self._brought(failure, commit)
+
+    def _tells(self, failure: Failure, commit: TrunkCommit, state: State) -> bool:
+        """The commit says something of the failure. A sibling's red does not where the job itself passed since then."""
         if state == "sibling" and self._own_green_since(commit, failure):
             self.notes["the job itself was green there, only a sibling configuration was red"] += 1
-            return True
-        if self._brought_by_this_change(failure, commit):
-            self.notes["this very change had come to trunk before it was seen there"] += 1
-            return True
-        return False
+            return False
+        return state != "none"
+
+    def _brought(self, failure: Failure, commit: TrunkCommit) -> bool:
+        if not self._brought_by_this_change(failure, commit):
+            return False
+        self.notes["this very change had come to trunk before it was seen there"] += 1
+        return True
 
     def _own_green_since(self, commit: TrunkCommit, failure: Failure) -> bool:
         since = commit.at
@@ -165,22 +182,32 @@ class Evidence:
         return any(one.changes & self.own_changes for one in undated)
 
     def _may_be_landing(self, commit: TrunkCommit, failure: Failure) -> bool:
-        """This change came to trunk here; or nobody knows which change did, its author is the run's, and it failed in
-        this way after the base."""
+        """This change came to trunk here. Or it may have, since it failed in this way, its author is the run's, and
+        nobody knows which change the run is of, or which one a commit after the base brought."""
         if commit.changes & self.own_changes:
             return True
-        edge = self.timeline.base.at if self.timeline.base else None
-        is_after = edge is not None and not _is_not_after(commit, edge)
-        is_mine = author_key(self.scenario.run) in commit.authors and not commit.is_change_known
-        return is_after and is_mine and self.timeline.state(commit, failure) in RED_STATES
+        run, base = self.scenario.run, self.timeline.base
+        if self.timeline.is_on_trunk or author_key(run) not in commit.authors:
+            return False
+        is_after = base is not None and base.at is not None and not _is_not_after(commit, base.at)
+        is_open = run.change is None or (is_after and not commit.is_change_known)
+        return is_open and self.timeline.state(commit, failure) in (*RED_STATES, "flip")
 
     def _was_failing_already(self, earlier: Sequence[TrunkCommit], failure: Failure) -> bool:
-        """The nearest commit before, of another change, that says something failed this way."""
+        """The nearest commit before that says something failed this way. A red of this change itself may have brought
+        it and is looked through; its green, or its failing otherwise, shows that trunk was not failing so any more."""
         for commit in reversed(earlier):
             state = self.timeline.state(commit, failure)
-            if not commit.changes & self.own_changes and state != "none":
+            if state in RED_STATES and commit.changes & self.own_changes:
+                continue
+            if state != "none":
                 return state in RED_STATES
         return False
+
+    def _may_have_ended(self, red: TrunkCommit, failure: Failure) -> bool:
+        """A commit whose place nobody knows passed, or failed otherwise: it may stand between the red and the base."""
+        moved = (one for one in self.timeline.commits if not one.is_push_known and not _is_not_after(one, red.at))
+        return any(self.timeline.state(one, failure) in ENDING_STATES for one in (*self.timeline.undated, *moved))
 
     # Trunk as a look-alike
 
@@ -210,7 +237,7 @@ class Evidence:
         """A commit of which only the end of a run is known may have been pushed before."""
         pushed = self.scenario.run.seen_at
         return any(
-            state in ("green", "other", "flip")
+            state in ENDING_STATES
             and pushed is not None
             and (not commit.is_push_known or _is_not_after(commit, pushed))
             for commit, state in later
@@ -400,8 +427,8 @@ def _red_commits(streak: Sequence[tuple[TrunkCommit, State]]) -> list[TrunkCommi
     return red
 
 
-def _is_not_after(commit: TrunkCommit, moment: datetime) -> bool:
-    return commit.at is not None and commit.at <= moment
+def _is_not_after(commit: TrunkCommit, moment: datetime | None) -> bool:
+    return commit.at is not None and moment is not None and commit.at <= moment
 
 
 def _ids(runs: Iterable[Run]) -> tuple[str, ...]:

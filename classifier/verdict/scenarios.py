@@ -75,14 +75,15 @@ def _filled(run: Run, known: AbstractSet[str]) -> Run:
 
 
 def _run(data: object, at: str) -> Run:
-    fields = _mapping(data, at)
+    """A run around the judged one may lack its id, then its place stands for it, and its job: it proves nothing."""
+    fields, is_judged = _mapping(data, at), at == "run"
     failures = None if fields.get("failures") is None else _list(fields, "failures", f"{at}.failures", _failure)
     conclusion = (_optional_text(fields, "conclusion", at) or "").strip().lower()  # GitHub's GraphQL writes FAILURE
     if failures is None and conclusion == "success":
         failures = ()
     return Run(
-        id=_name(fields, "id", at),
-        job=_name(fields, "job", at),
+        id=_name(fields, "id", at) if is_judged or fields.get("id") is not None else at,
+        job=_name(fields, "job", at) if is_judged else _optional_name(fields, "job", at) or "",
         conclusion=conclusion,
         commit=_optional_name(fields, "commit", at) or "",
         change=(_optional_name(fields, "change", at) or "").strip().lower() or None,

@@ -18,6 +18,7 @@ State = Literal["same", "sibling", "flip", "green", "other", "none"]
 did (`sibling`), or it failed so and passed (`flip`), or passed (`green`), or failed in another way (`other`)."""
 
 RED_STATES: frozenset[State] = frozenset({"same", "sibling"})
+ENDING_STATES: frozenset[State] = frozenset({"green", "other", "flip"})
 _NAMELESS = "of run "
 """Stands before a run's id as the name of its commit, where that is not known."""
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from classifier.verdict import ScenarioError, __main__, accuracy, scenario_from
+from classifier.verdict import ScenarioError, __main__, accuracy, decide, scenario_from
 from tests.classifier.verdict import scene as s
 
 CHECKOUT = Path(__file__).resolve().parents[3]
@@ -88,6 +88,18 @@ def test_an_error_names_the_field(change: dict[str, Any], complaint: str) -> Non
 def test_a_wrong_scenario_of_a_list_is_named_by_its_number() -> None:
     with pytest.raises(ScenarioError, match="scenario 1: run is missing"):
         __main__.verdicts_of([SMALLEST, {}])
+
+
+def test_a_neighbour_without_id_or_job_proves_nothing() -> None:
+    passed = {"conclusion": "success", "commit": "c"}
+    run = {"id": "1", "job": "x", "conclusion": "failure", "commit": "c", "failures": []}
+    read = scenario_from({"run": run, "same_commit": [passed, passed | {"job": "x"}], "trunk": [{"id": None}]})
+    assert [(one.id, one.job) for one in (*read.same_commit, *read.trunk)] == [
+        ("same_commit[0]", ""),
+        ("same_commit[1]", "x"),
+        ("trunk[0]", ""),
+    ]
+    assert decide(read).evidence == ("same_commit[1]",)
 
 
 def test_absent_and_null_are_the_same() -> None:

@@ -194,6 +194,14 @@ def a_repair_whose_push_nobody_knows_may_have_come_before_the_push() -> s.Json:
 
 
 @case("missing", FIX)
+def a_pass_whose_time_nobody_knows_may_have_ended_the_red_before_the_base() -> s.Json:
+    """The base was stopped, a commit before it was red, and somewhere the job passed."""
+    stopped = s.base(s.on_base([s.stopped()], conclusion="cancelled"))
+    red, passed = s.run(failures=[s.failed()], hours=-14, author="bo"), s.run(hours=None, author="cy")
+    return s.scene(s.mine([s.failed()]), stopped, trunk=[red, passed])
+
+
+@case("missing", FIX)
 def a_red_of_the_same_author_and_no_known_change_after_the_base_may_be_the_landing() -> s.Json:
     """Nobody told which change the first red commit brought; the next ones have it inside."""
     landing = s.run(failures=[s.failed()], hours=1, author="ada", change=None)

@@ -68,6 +68,15 @@ def failures_that_nothing_excuses_are_not_counted() -> s.Json:
     return made
 
 
+@case("limit", expect("broken_trunk", True, "wait"))
+def jobs_that_failed_in_some_of_the_excused_ways_are_counted() -> s.Json:
+    """Two tests failed here, one of them in ten other jobs; the base has both."""
+    made = _many(10)
+    both = [s.failed(), s.failed(OTHER_TEST)]
+    made["run"]["failures"] = made["base"]["runs"][0]["failures"] = both
+    return made
+
+
 @case("limit", expect("flaky", True, "rerun"))
 def declared_tests_count_towards_the_limit() -> s.Json:
     """Eleven jobs fail with tests that people declared flaky."""

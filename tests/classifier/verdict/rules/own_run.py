@@ -255,6 +255,14 @@ def a_declared_test_does_not_explain_a_job_that_hangs() -> s.Json:
     return s.scene(judged, declared={"known_flaky_tests": ["tests/test_join.py::test_spill"]})
 
 
+@case("time limit", expect("flaky", False, "rerun"))
+def a_declared_test_in_a_job_that_hangs_elsewhere_as_well_is_flaky() -> s.Json:
+    """Another author's change has the same test failing, and its job ran into the limit too."""
+    judged = s.mine([s.failed()], conclusion="timed_out")
+    alike = s.run(failures=[s.failed()], hours=-2, author="bo", conclusion="timed_out")
+    return s.scene(judged, elsewhere=[alike], declared={"known_flaky_tests": ["tests/test_join.py::test_spill"]})
+
+
 @case("time limit", PASSED)
 def a_job_that_hung_and_passed_on_a_rerun_is_flaky() -> s.Json:
     """The same code came to its end."""

@@ -190,6 +190,29 @@ def a_later_landing_does_not_take_the_blame_for_an_older_red() -> s.Json:
 
 
 @case("base", FIX)
+def a_second_landing_after_this_change_had_shown_another_failure_brought_this_one() -> s.Json:
+    """Trunk had it long ago; the first landing failed otherwise, the second so, and the base still does."""
+    first = s.run(failures=[s.failed(OTHER_TEST)], hours=-16, change="pr/7", author="ada")
+    second = s.run(failures=[s.failed()], hours=-14, change="pr/7", author="ada")
+    return s.scene(
+        s.mine([s.failed()]),
+        s.base(s.on_base([s.failed()])),
+        trunk=[s.run(failures=[s.failed()], hours=-40, author="bo"), first, second],
+    )
+
+
+@case("base", WAIT)
+def a_sibling_that_says_nothing_does_not_hide_what_the_job_itself_said_before() -> s.Json:
+    """On the base only the sibling was red, and the job passed later; two commits before the base the job was red."""
+    sibling = "pull / linux-clang / test (default, 2, 4, linux.large)"
+    return s.scene(
+        s.mine([s.failed()]),
+        s.base(s.on_base([s.failed()], job=sibling)),
+        trunk=[s.run(failures=[s.failed()], hours=-14, author="bo"), s.run(hours=3, author="cy")],
+    )
+
+
+@case("base", FIX)
 def the_base_is_the_landing_of_this_very_change() -> s.Json:
     """Built on its own first landing, which failed in the same way."""
     return s.scene(s.mine([s.failed()]), s.base(s.on_base([s.failed()]) | {"change": "pr/7", "author": "ada"}))
