@@ -181,6 +181,14 @@ def healed_verdict(cell: TrunkCell, kinds: jobs.JobKinds = jobs.DEFAULT) -> Trun
     return TrunkVerdict("flaky", f"The same commit also passed: {what_failed(cell.causes[0])}.", 0.9)
 
 
+def fails_otherwise(now: Sequence[Failure], before: Sequence[Failure]) -> bool:
+    """An attempt that found `now` failed of the code in a way that one which found `before` did not."""
+    causes, known = causes_of(now), causes_of(before)
+    if not causes or causes[0].is_infra:
+        return False
+    return any(not any(is_same(cause, old) for old in known) for cause in causes)
+
+
 def _verdict(walk: _Walk, at: int, kinds: jobs.JobKinds) -> TrunkVerdict:
     cell = walk.cells[at]
     if cell.flaky:

@@ -94,6 +94,7 @@ class LabelOut(Schema):
     at: datetime
     undone_at: datetime | None
     undone_by: str
+    undone_because: str
 
 
 class AnswerOut(Schema):
@@ -276,4 +277,5 @@ def _answer_out(request: HttpRequest, base: str, answer: Answer) -> dict[str, An
 
 
 def _label_out(word: Label) -> dict[str, Any]:
-    return {name: getattr(word, name) for name in ("label", "reason", "who", "at", "undone_at", "undone_by")}
+    names = ("label", "reason", "who", "at", "undone_at", "undone_by", "undone_because")
+    return {name: getattr(word, name) for name in names}

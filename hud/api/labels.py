@@ -34,6 +34,7 @@ class ListedLabelOut(Schema):
     at: datetime
     undone_at: datetime | None
     undone_by: str
+    undone_because: str
     url: str
 
 
@@ -110,7 +111,8 @@ def labels(
 def _label_out(request: HttpRequest, repository: Repository, one: ListedLabel) -> dict[str, Any]:
     word = one.row
     why = reverse("why", args=[repository.owner, repository.name, word.commit.sha, word.job.column])
-    told = {name: getattr(word, name) for name in ("label", "reason", "who", "at", "undone_at", "undone_by", "job_id")}
+    names = ("label", "reason", "who", "at", "undone_at", "undone_by", "undone_because", "job_id")
+    told = {name: getattr(word, name) for name in names}
     named = {"job": one.job, "commit": word.commit.sha, "engine": word.engine_label}
     return {**told, **named, "url": request.build_absolute_uri(why)}
 

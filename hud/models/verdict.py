@@ -68,7 +68,8 @@ class JudgeRequest(models.Model):
 class Label(models.Model):
     """A person's word on a cell: it wins over the engine's until it is undone. Kept for ever.
 
-    `who` and `undone_by` are names of accounts at that time. `engine_*`: what the engine says of the same cell.
+    `who` and `undone_by` are names of accounts at that time. `engine_*`: what the engine says of the same cell. `run`
+    spoke for the cell when it was said; `ended_by` failed in another way later, which is not what was labelled.
     """
 
     repository = models.ForeignKey(Repository, on_delete=models.CASCADE, related_name="labels")
@@ -80,6 +81,8 @@ class Label(models.Model):
     at = models.DateTimeField(auto_now_add=True)
     undone_at = models.DateTimeField(null=True, blank=True)
     undone_by = models.CharField(max_length=150, default="", blank=True)
+    run = models.ForeignKey(Run, null=True, blank=True, on_delete=models.SET_NULL, related_name="+")
+    ended_by = models.ForeignKey(Run, null=True, blank=True, on_delete=models.SET_NULL, related_name="+")
     engine_label = models.CharField(max_length=14, default="", blank=True)
     engine_reason = models.TextField(default="", blank=True)
     engine_confidence = models.FloatField(null=True, blank=True)
@@ -96,6 +99,11 @@ class Label(models.Model):
             models.Index(fields=["repository", "-id"], name="label_by_repository"),
         ]
         ordering = ["-id"]
+
+    @property
+    def undone_because(self) -> str:
+        """Why it ended where nobody undid it."""
+        return "A later attempt failed in another way." if self.undone_at and not self.undone_by else ""
 
 
 class JobRule(models.Model):

@@ -101,7 +101,7 @@ def _why(repository: Repository, cell: Cell) -> Why:
     column = cell.job.column
     names = repository_jobs(repository.pk)
     place = place_of(repository, cell.commit)
-    words = tuple(Label.objects.filter(commit=cell.commit, job=cell.job).order_by("-pk"))
+    words = tuple(Label.objects.filter(commit=cell.commit, job=cell.job).select_related("ended_by").order_by("-pk"))
     word = next((word for word in words if word.undone_at is None), None)
     verdicts = list(
         Verdict.objects.filter(run__commit=cell.commit, run__job=cell.job).select_related("run").order_by("-run_id")

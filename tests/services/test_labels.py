@@ -1,4 +1,4 @@
-"""A person's word on a failed cell wins everywhere, survives whatever comes in later, and can be taken back."""
+"""A person's word on a failed cell wins everywhere as long as it is that failure, and can be taken back."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import pytest
 from django.contrib.auth.models import User
 
 from hud.core.cellcode import LOOKS
-from hud.models import AuditEntry, Cell, Commit, Failure, Label, Run, Verdict
+from hud.models import AuditEntry, Cell, Commit, Failure, Label, Log, Run, Verdict
 from hud.services import verdicts
 from hud.services.labels import BadLabel, set_label, undo_label
-from tests.factories import Trunk
+from tests.factories import Trunk, make_failure
 from tests.services.verdict_world import breaks, fails, green_trunk, judge_all, open_pull, passes, refresh
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("now")]
@@ -56,8 +56,69 @@ def test_it_survives_ingest_and_another_classification(trunk: Trunk, kim: User) 
     Failure.objects.filter(run=run).update(category="infra_disk", signature="other")
     refresh(newest, trunk, 0)
     assert shown(newest, trunk) == ("infra", "infra")
+
+
+OTHER = "FAILED test_io.py::test_read - no"
+
+
+@pytest.mark.parametrize("on_trunk", [True, False])
+def test_it_survives_attempts_that_fail_alike_or_tell_nothing_of_the_code(
+    trunk: Trunk, kim: User, on_trunk: bool
+) -> None:
+    commit = trunk.commits[-1] if on_trunk else open_pull(trunk)
+    breaks(commit, trunk)
+    judge_all()
+    word = label(kim, trunk, commit, "flaky")
+    fails(commit, trunk)
+    fails(commit, trunk, line="")
+    fails(commit, trunk, line="No space left on device", category="infra_disk", tests=[])
+    judge_all()
+    assert shown(commit, trunk) == ("flaky", "flaky")
+    word.refresh_from_db()
+    assert (word.undone_at, word.undone_because) == (None, "")
+
+
+@pytest.mark.parametrize("on_trunk", [True, False])
+def test_it_ends_where_a_later_attempt_fails_in_another_way(trunk: Trunk, kim: User, on_trunk: bool) -> None:
+    commit = trunk.commits[-1] if on_trunk else open_pull(trunk)
+    breaks(commit, trunk)
+    judge_all()
+    word = label(kim, trunk, commit, "flaky")
+    other = fails(commit, trunk, line=OTHER)
+    judge_all()
+    assert shown(commit, trunk) == ("regression", "regression")
+    word.refresh_from_db()
+    assert (word.ended_by, word.undone_by) == (other, "")
+    assert word.undone_because == "A later attempt failed in another way."
+    fails(commit, trunk)
+    judge_all()
+    assert shown(commit, trunk)[0] == "regression"
+
+
+def test_one_more_failing_test_is_another_way_and_one_less_is_not(trunk: Trunk, kim: User) -> None:
+    newest = trunk.commits[-1]
+    both = breaks(newest, trunk)
+    make_failure(both, OTHER, rank=1)
+    label(kim, trunk, newest, "flaky")
     fails(newest, trunk)
-    assert shown(newest, trunk) == ("infra", "infra")
+    assert shown(newest, trunk)[0] == "flaky"
+    more = fails(newest, trunk)
+    make_failure(more, "FAILED test_cut.py::test_it - no", rank=1)
+    refresh(newest, trunk, 0)
+    assert shown(newest, trunk)[0] == "regression"
+
+
+def test_it_waits_for_the_log_of_the_attempt_that_was_labelled(trunk: Trunk, kim: User) -> None:
+    newest = trunk.commits[-1]
+    run = breaks(newest, trunk, line="")
+    Log.objects.create(run=run, status=Log.Status.PENDING)
+    refresh(newest, trunk, 0)
+    label(kim, trunk, newest, "flaky")
+    fails(newest, trunk)
+    assert shown(newest, trunk)[0] == "flaky"
+    Log.objects.update(status=Log.Status.GONE)
+    refresh(newest, trunk, 0)
+    assert shown(newest, trunk)[0] == "regression"
 
 
 def test_it_wins_in_a_pull_requests_cell_and_the_engines_answer_stays(trunk: Trunk, kim: User) -> None:

@@ -185,7 +185,7 @@ class World:
             "streaks": sorted(
                 Streak.objects.values_list("branch__name", "job_id", "first_bad", "last_bad", "length", "changes")
             ),
-            "labels": sorted(Label.objects.values_list("pk", "engine_label", "engine_reason")),
+            "labels": list(Label.objects.order_by("pk").values_list("pk", "engine_label", "engine_reason", "ended_by")),
         }  # fmt: skip
 
 
