@@ -68,7 +68,7 @@ def sentence(counts: Mapping[str, int], passed: int, since: str = "", workflows:
     """Return "2 failures are yours, 1 was broken on trunk since 41f3c2a, 3 need a rerun."
 
     `counts`: group -> jobs; `passed`: jobs that passed; `since`: `since_words` of those that trunk broke; `workflows`:
-    those that have not ended; `unexplained`: those that ended red, of which no red job is known yet.
+    those that have not ended; `unexplained`: those that did not succeed, by a job that is not known.
     """
     told = [(group, counts[group]) for group in _PHRASES if counts.get(group)]
     still = _still(counts.get("pending", 0), workflows, unexplained)
@@ -95,7 +95,6 @@ def _still(jobs: int, workflows: int, unexplained: int) -> list[str]:
     if workflows:
         found.append(f"{workflows} {'workflow has' if workflows == 1 else 'workflows have'} not ended yet")
     if unexplained:
-        found.append(
-            f"{unexplained} {'workflow' if unexplained == 1 else 'workflows'} ended red by a job not known yet"
-        )
+        noun = "workflow" if unexplained == 1 else "workflows"
+        found.append(f"{unexplained} {noun} did not succeed, by a job not known yet")
     return found

@@ -100,7 +100,7 @@ class PullState:
 
     `since`: since when trunk has what it broke, in words; "" where that is not known. `missing`: jobs that must pass
     and have not run; `open_workflows`: names of workflows that go on and may still bring a job that counts;
-    `unexplained_workflows`: of those that ended red, while no red job of theirs is known.
+    `unexplained_workflows`: of those that did not succeed, while no job that is known says why.
     `is_listed`: some job of the commit is in the repository's list of blocking jobs, or there is no list.
     """
 
@@ -173,8 +173,8 @@ class PullState:
                 "1 workflow that has not ended" if workflows == 1 else f"{workflows} workflows that have not ended"
             )
         if unexplained := len(self.unexplained_workflows):
-            noun = "workflow that ended red" if unexplained == 1 else "workflows that ended red"
-            parts.append(f"the red job of {unexplained} {noun}")
+            noun = "workflow" if unexplained == 1 else "workflows"
+            parts.append(f"the job by which {unexplained} {noun} did not succeed")
         return f" It waits for {', and '.join(parts) if len(parts) > 2 else ' and '.join(parts)}."
 
 

@@ -294,8 +294,8 @@ def test_a_workflow_that_ended_red_keeps_the_gate_closed_until_the_red_job_is_kn
     passes(commit, trunk, workflow_run_id=9000)
     state = state_of(trunk)
     assert (state.pending, state.may_merge) == (("CI",), False)
-    assert state.reason == "Nothing stands in the way. It waits for the red job of 1 workflow that ended red."
-    assert state.sentence == "Nothing failed so far; 1 workflow ended red by a job not known yet."
+    assert state.reason == "Nothing stands in the way. It waits for the job by which 1 workflow did not succeed."
+    assert state.sentence == "Nothing failed so far; 1 workflow did not succeed, by a job not known yet."
     fails(commit, trunk, job=1, workflow_run_id=9000, conclusion=end)
     assert state_of(trunk).pending == ()
 
