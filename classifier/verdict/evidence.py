@@ -108,7 +108,8 @@ class Evidence:
         if at is None:
             return None
         commit, state = states[at]
-        is_direct = self.timeline.is_on_trunk or commit is self.timeline.base
+        is_others_base = commit is self.timeline.base and not commit.changes & self.own_changes
+        is_direct = self.timeline.is_on_trunk or is_others_base
         if state in ("green", "other") or self._brought(failure, commit):
             return None
         if state == "flip":

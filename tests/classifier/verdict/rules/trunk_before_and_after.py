@@ -212,6 +212,25 @@ def a_sibling_that_says_nothing_does_not_hide_what_the_job_itself_said_before() 
     )
 
 
+def _on_its_own_landing(days: float) -> s.Json:
+    """The base is this change's first landing, on a trunk that another author's commit had broken before."""
+    landing = s.on_base([s.failed()], hours=-days * DAY) | {"change": "pr/7", "author": "ada"}
+    before = s.run(failures=[s.failed()], hours=-days * DAY - 3, author="bo")
+    return s.scene(s.mine([s.failed()]), s.base(landing, hours=-days * DAY), trunk=[before])
+
+
+@case("base", WAIT)
+def its_own_landing_on_a_trunk_that_was_red_is_excused_by_what_was_before() -> s.Json:
+    """Another author's commit had it, and the base is fresh."""
+    return _on_its_own_landing(1)
+
+
+@case("base", FIX)
+def its_own_landing_is_no_direct_evidence() -> s.Json:
+    """What was before it is a look-alike like others, and the base is too old for one."""
+    return _on_its_own_landing(8)
+
+
 @case("base", FIX)
 def the_base_is_the_landing_of_this_very_change() -> s.Json:
     """Built on its own first landing, which failed in the same way."""
