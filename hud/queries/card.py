@@ -38,7 +38,8 @@ class Attempt:
 
 @dataclass(frozen=True, slots=True)
 class CardFailure:
-    """The primary failure of the run that speaks. `more_tests` counts those left out, `others` further failures."""
+    """The primary failure of the run that speaks. `more_tests` counts those left out, `others` further failures;
+    `signature` finds others like it, "" for one that says too little for that."""
 
     rule: str
     line: str
@@ -46,6 +47,7 @@ class CardFailure:
     tests: tuple[str, ...]
     more_tests: int
     others: int
+    signature: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +158,8 @@ def _failure(run: Run | None) -> CardFailure | None:
     first = found[0]
     tests = tuple(first.tests[:MOST_TESTS])
     more = len(first.tests) - len(tests)
-    return CardFailure(first.rule, first.line, first.line_number, tests, more, len(found) - 1)
+    signature = "" if first.generic else first.signature
+    return CardFailure(first.rule, first.line, first.line_number, tests, more, len(found) - 1, signature)
 
 
 def _attempts(runs: Iterable[Run], speaking: Run | None) -> Iterable[Attempt]:

@@ -8,7 +8,7 @@ from typing import Any
 
 from hud.core.cell import Detail, State, state_of
 from hud.core.website import elsewhere
-from hud.models import Branch, BranchCommit, Cell, Failure, Log, Repository, Run, Streak
+from hud.models import Branch, BranchCommit, Cell, Failure, Log, PullRequest, Repository, Run, Streak
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,7 +191,7 @@ def run_detail_at(repository: Repository, external_id: int) -> RunDetail | None:
         runner_name=run.runner_name,
         labels=tuple(run.labels),
         html_url=run.html_url,
-        commit=_commit(run),
+        commit=_commit(run, None if place else _pull_of_head(run)),
         branch=place.branch if place else None,
         verdict=Verdict(cell.verdict, cell.verdict_reason, cell.verdict_confidence) if cell and cell.verdict else None,
         streak=_streak(place, run) if place else None,
@@ -213,11 +213,16 @@ def _origin(run: Run) -> str:
     return str(run.get_origin_display()).lower()
 
 
-def _commit(run: Run) -> CommitOfRun:
+def _commit(run: Run, pull: int | None) -> CommitOfRun:
     commit = run.commit
-    return CommitOfRun(
-        commit.sha, commit.title, commit.author or commit.author_name, commit.pull_number, commit.committed_at
-    )
+    author, number = commit.author or commit.author_name, commit.pull_number or pull
+    return CommitOfRun(commit.sha, commit.title, author, number, commit.committed_at)
+
+
+def _pull_of_head(run: Run) -> int | None:
+    """Return the newest pull request that had the commit as its head. A commit on a branch names its own."""
+    pulls = PullRequest.objects.filter(repository_id=run.repository_id, head_shas__contains=[run.commit.sha])
+    return pulls.order_by("-number").values_list("number", flat=True).first()
 
 
 def _attempts(run: Run, speaking_id: int | None) -> tuple[Attempt, ...]:

@@ -14,7 +14,7 @@ from django.test.utils import CaptureQueriesContext
 
 from hud.core.cell import Detail, State
 from hud.core.cellcode import encode
-from hud.models import Branch, Commit, GroupRule, Job, RepositoryAlias, Run, WorkflowRun
+from hud.models import Branch, Commit, Failure, GroupRule, Job, Repository, RepositoryAlias, Run, WorkflowRun
 from tests.factories import NOON, make_cell, make_repository, make_run, make_trunk, note_change, sha_of
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("now")]
@@ -445,6 +445,12 @@ def test_the_card_tells_cause_line_streak_suspects_and_links(client: Client) -> 
     assert f'href="/brindle/kestrel/run/{run.external_id}#L812"' in card
     assert f'href="/brindle/kestrel/job/{trunk.jobs[0].pk}"' in card
     assert f'href="{run.html_url}"' in card
+    assert 'href="/failures?signature=sig-FAILED' in card
+    Failure.objects.update(generic=True)
+    Repository.objects.update(synthetic=True)
+    card = page_of(client, f"/brindle/kestrel/-/card/{sha_of(5)}/0")
+    assert "/failures?" not in card, "what says little is like everything"
+    assert run.html_url not in card, "made-up runs are nowhere else"
 
 
 def test_the_card_of_a_cell_that_did_not_run_says_so(client: Client) -> None:

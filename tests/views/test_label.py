@@ -133,3 +133,8 @@ def test_the_evidence_begins_with_what_there_was_before_the_run_the_newest_first
     shown = [place for place in (told.find(c.sha[:7]) for c in reversed(trunk.commits)) if place >= 0]
     assert len(shown) > 1
     assert shown == sorted(shown)
+
+
+def test_the_run_of_a_pull_request_leads_back_to_it(client: Client, trunk: Trunk) -> None:
+    run = fails(open_pull(trunk), trunk)
+    assert 'href="/brindle/kestrel/pull/7"' in text_of(client, f"/brindle/kestrel/run/{run.external_id}")
