@@ -141,6 +141,11 @@ class PullState:
         return (*(job.name for job in self.group("pending") if job.counts), *self.missing)
 
     @property
+    def is_being_judged(self) -> bool:
+        """Some failure has no verdict yet."""
+        return any(job.answer is NOT_JUDGED for job in self.jobs)
+
+    @property
     def has_signal(self) -> bool:
         """Some job that counts has passed or failed: what others say is no word on the change."""
         return any(job.counts and job.state in SIGNAL for job in self.jobs)
@@ -189,6 +194,14 @@ class PullPage:
     shown: Head | None
     state: PullState | None
     forced: tuple[ForceMerge, ...] = field(default=())
+
+    @property
+    def goes_on(self) -> bool:
+        """Whether more is to come for what is shown: the head of one that is open, where something runs or is not
+        judged yet."""
+        if self.row is None or self.row.state != "open" or not (self.shown and self.shown.is_current):
+            return False
+        return self.state is None or bool(self.state.pending) or self.state.is_being_judged
 
 
 def pull_page(repository: Repository, number: int, sha: str = "") -> PullPage | None:

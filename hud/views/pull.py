@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from hashlib import blake2b
 from urllib.parse import quote
 
 from django.conf import settings
@@ -10,6 +11,7 @@ from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods
+from django.views.decorators.vary import vary_on_headers
 
 from hud.core.pullwords import TITLES
 from hud.core.website import pull_address, website_of
@@ -21,19 +23,26 @@ from hud.services.force_merge import LONGEST_REASON, CannotForce, force_merge
 from hud.services.permissions import is_admin, is_on_call
 from hud.views.access import to_sign_in
 from hud.views.errors import Missing, Nearby
+from hud.views.partial import not_kept, wants_fragment
 from hud.views.places import redirects_moved, repository_or_missing
 
 NOT_ALLOWED = "Only on-call and admins record a forced merge."
 
 
+NOTHING_MORE = 286
+"""The status that ends htmx's polling."""
+
+
 @require_http_methods(["GET", "HEAD", "POST"])
+@vary_on_headers("HX-Request")
 @redirects_moved
 def pull(request: HttpRequest, owner: str, name: str, number: int) -> HttpResponseBase:
-    """The page of a pull request at its head, or at `?sha=`. A POST records a forced merge."""
+    """The page of a pull request at its head, or at `?sha=`; for htmx what is below its title: anew while something
+    goes on, nothing where nothing changed. A POST records a forced merge."""
     repository = repository_or_missing(owner, name)
     page = pull_page(repository, number, request.GET.get("sha", "")) or _no_pull(repository, number)
     if request.method != "POST":
-        return _page(request, repository, page)
+        return _part(request, repository, page) if wants_fragment(request) else _page(request, repository, page)
     if not request.user.is_authenticated:
         return to_sign_in(request)
     if not is_on_call(request.user):
@@ -49,8 +58,22 @@ def pull(request: HttpRequest, owner: str, name: str, number: int) -> HttpRespon
 def _page(
     request: HttpRequest, repository: Repository, page: PullPage, error: str = "", status: int = 200
 ) -> HttpResponse:
+    response = render(request, "hud/pull.html", _context(request, repository, page, error), status=status)
+    response["Cache-Control"] = "private, no-cache"
+    return response
+
+
+def _part(request: HttpRequest, repository: Repository, page: PullPage) -> HttpResponse:
+    context = _context(request, repository, page)
+    if request.GET.get("seen") == context["fingerprint"]:
+        return not_kept(HttpResponse(status=204))
+    status = 200 if page.goes_on else NOTHING_MORE
+    return not_kept(render(request, "hud/_pull_state.html", context, status=status))
+
+
+def _context(request: HttpRequest, repository: Repository, page: PullPage, error: str = "") -> dict[str, object]:
     site = "" if repository.synthetic else website_of(settings.GITHUB_API_URL)
-    context = {
+    return {
         "repository": repository,
         "branch": branch_at(repository.owner, repository.name, page.row.base_ref) if page.row else None,
         "base": f"/{quote(repository.full_name)}",
@@ -67,10 +90,16 @@ def _page(
         "may_manage": is_admin(request.user),
         "not_allowed": NOT_ALLOWED,
         "asked_sha": request.GET.get("sha", ""),
+        "goes_on": page.goes_on,
+        "fingerprint": _fingerprint(page) if page.goes_on or "seen" in request.GET else "",
     }
-    response = render(request, "hud/pull.html", context, status=status)
-    response["Cache-Control"] = "private, no-cache"
-    return response
+
+
+def _fingerprint(page: PullPage) -> str:
+    """Return a short text that changes with anything that the part shows."""
+    forced = [(row.head_sha, row.at) for row in page.forced]
+    told = repr((page.heads, [commit.sha for commit in page.landed], page.state, forced))
+    return blake2b(told.encode("utf-8", "backslashreplace"), digest_size=8).hexdigest()
 
 
 def _may_record(page: PullPage) -> bool:

@@ -130,3 +130,23 @@ def test_from_the_sentence_to_the_evidence_and_a_label_of_ones_own(as_admin: Ope
     page.go_back()
     as_admin("/brindle/kestrel/pull/7")
     expect(page.locator("[data-verdict-group=flaky]")).to_contain_text("unit (1)")
+
+
+def test_it_follows_what_goes_on_and_takes_nothing_from_who_reads_and_types(
+    as_admin: Open, page: Page, trunk: Trunk
+) -> None:
+    ForceMerge.objects.all().delete()
+    page.clock.install(time=NOON)
+    as_admin("/brindle/kestrel/pull/7")
+    page.evaluate("window.stays = true")
+    expect(page.locator("[data-verdict-group=pending]")).to_have_count(1)
+    page.locator("#passed > summary").click()
+    page.get_by_label("Because").fill("The site is do")
+    commit = trunk.repository.commits.get(title="A change of dora")
+    fails(commit, trunk, job=5, line="FAILED late.py::test_late - no")
+    page.clock.run_for(10_100)
+    expect(page.get_by_text("FAILED late.py::test_late").first).to_be_visible()
+    assert page.locator("#passed").evaluate("d => d.open")
+    expect(page.get_by_label("Because")).to_have_value("The site is do")
+    expect(page.get_by_label("Because")).to_be_focused()
+    assert page.evaluate("window.stays")
