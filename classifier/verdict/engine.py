@@ -171,7 +171,9 @@ class _Decision:
         runs = tuple(sorted({one for finding in findings if finding.label == worst.label for one in finding.runs}))
         if worst.label in EXCUSES and not evidence.timeline.is_on_trunk and not self.passed:
             more = (evidence.elsewhere(failures, frozenset()), *map(evidence.after, failures))
-            shown = {one for excuse in (*findings, *more) if excuse is not None for one in excuse.runs}
+            shown = {
+                one for excuse in (*findings, *more) if excuse is not None for one in (*excuse.runs, *excuse.streak)
+            }
             unexplained = self._unexplained(self._runs_named(shown))
             if unexplained is not None:
                 label, why = unexplained

@@ -33,7 +33,7 @@ from classifier.verdict.timeline import (
 class Finding:
     """What excuses one failure (or that nothing does), in a sentence, with the runs that show it.
 
-    `since`: since when trunk has it, where trunk is the excuse.
+    `since`: since when trunk has it, where trunk is the excuse; `streak` are then the red runs of that time.
     """
 
     label: Label
@@ -41,6 +41,7 @@ class Finding:
     confidence: float
     runs: tuple[str, ...] = ()
     since: Since | None = None
+    streak: tuple[str, ...] = ()
 
 
 class Witness(NamedTuple):
@@ -119,7 +120,9 @@ class Evidence:
             return None
         if commit is not self.timeline.base and self._may_have_ended(commit, failure):
             return None
-        return self._broken_before(failure, commit, self.timeline.since(path[at:], failure))
+        since = self.timeline.since(path[at:], failure)
+        streak = _ids(run for one in red for run in one.failing_so(failure))
+        return replace(self._broken_before(failure, commit, since), streak=streak)
 
     def _broken_before(self, failure: Failure, commit: TrunkCommit, since: Since | None) -> Finding:
         shown = commit.failing_so(failure)

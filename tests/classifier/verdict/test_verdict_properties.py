@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import random
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
@@ -328,3 +329,56 @@ def test_losing_a_field_of_the_run_never_makes_a_verdict_more_lenient(field: str
     less = copy.deepcopy(scenario)
     less["run"][field] = None
     assert_not_more_lenient(scenario, less)
+
+
+@EXAMINED
+@given(scenarios(), st.data())
+def test_a_run_that_is_told_twice_changes_nothing(scenario: s.Json, data: st.DataObject) -> None:
+    told = [name for name in LISTS if scenario[name]]
+    assume(told)
+    more = copy.deepcopy(scenario)
+    name = data.draw(st.sampled_from(told))
+    more[name].append(copy.deepcopy(data.draw(st.sampled_from(more[name]))))
+    assert verdict(more) == verdict(scenario)
+
+
+@EXAMINED
+@given(scenarios(), st.sampled_from(["trunk", "elsewhere"]), st.sampled_from([-30, -7, -1, 2]))
+def test_a_red_of_the_same_change_on_another_commit_never_excuses(scenario: s.Json, where: str, hours: float) -> None:
+    """An earlier push, or its landing."""
+    assume(not is_on_trunk(scenario))
+    judged = scenario["run"]
+    own = s.run(judged["job"], judged.get("failures") or [], hours=hours, change="pr/7", author="ada", id="99")
+    more = copy.deepcopy(scenario)
+    more[where].append(own | {"conclusion": "failure", "commit": "own"})
+    assert_not_more_lenient(scenario, more)
+
+
+@EXAMINED
+@given(scenarios())
+def test_one_more_failing_test_is_never_excused(scenario: s.Json) -> None:
+    """Nobody else has it, and no attempt passed."""
+    assume(not any(one["conclusion"] == "success" for name in LISTS[:3] for one in scenario[name]))
+    assume(scenario["run"].get("failures"))
+    more = copy.deepcopy(scenario)
+    new = [*more["run"]["failures"], s.failed("t.py::new")]
+    for one in (more["run"], *(one for name in LISTS for one in more[name] if one["id"] == more["run"]["id"])):
+        one["failures"] = new
+    assert verdict(more).label not in EXCUSES
+
+
+def _later(value: Any, shift: timedelta) -> Any:
+    if isinstance(value, list):
+        return [_later(one, shift) for one in value]
+    if not isinstance(value, dict):
+        return value
+    return {
+        key: (datetime.fromisoformat(one) + shift).isoformat() if one and key.endswith("_at") else _later(one, shift)
+        for key, one in value.items()
+    }
+
+
+@EXAMINED
+@given(scenarios(), st.integers(-3000, 3000))
+def test_only_the_distance_of_times_matters(scenario: s.Json, days: int) -> None:
+    assert verdict(_later(scenario, timedelta(days=days))) == verdict(scenario)

@@ -248,6 +248,13 @@ def a_test_that_hangs_is_the_same_whoever_stopped_it() -> s.Json:
     return _hung(s.failed(category="timeout"))
 
 
+@case("time limit", WAIT)
+def a_job_that_hung_earlier_in_the_same_streak_was_broken_before() -> s.Json:
+    """On the base it came to its end, two commits before it did not; both have the failing test."""
+    hung = s.run(failures=[s.failed()], hours=-14, author="bo", conclusion="timed_out")
+    return _hung(s.failed()) | {"trunk": [hung]}
+
+
 @case("time limit", LOOK)
 def a_declared_test_does_not_explain_a_job_that_hangs() -> s.Json:
     """The test is declared flaky, the job is not."""
