@@ -155,6 +155,11 @@ class PullState:
         return self.gate.may_merge and not self.pending and self.is_listed and self.has_signal
 
     @property
+    def only_waits(self) -> bool:
+        """Nothing stands against a merge so far, but something is still to come."""
+        return self.gate.may_merge and bool(self.pending)
+
+    @property
     def sentence(self) -> str:
         counts = {name: len(found) for name, found in self.groups}
         return sentence(counts, len(self.passed), self.since, len(self.open_workflows), len(self.unexplained_workflows))

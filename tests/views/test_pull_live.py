@@ -55,6 +55,16 @@ def test_while_something_runs_it_asks_and_gets_an_answer_only_where_something_ch
     assert ASKS not in last.content.decode()
 
 
+def test_what_only_waits_is_not_said_to_be_forbidden(client: Client, trunk: Trunk) -> None:
+    commit = open_pull(trunk)
+    passes(commit, trunk, conclusion="", status="in_progress")
+    page = page_of(client)
+    assert "Not yet" in page and "Must not merge" not in page
+    fails(commit, trunk, job=1)
+    judge_all()
+    assert "Must not merge" in page_of(client)
+
+
 def test_a_failure_without_a_verdict_is_waited_for(client: Client, trunk: Trunk) -> None:
     fails(open_pull(trunk), trunk)
     assert ASKS in page_of(client)
