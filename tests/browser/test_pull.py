@@ -150,3 +150,15 @@ def test_it_follows_what_goes_on_and_takes_nothing_from_who_reads_and_types(
     expect(page.get_by_label("Because")).to_have_value("The site is do")
     expect(page.get_by_label("Because")).to_be_focused()
     assert page.evaluate("window.stays")
+
+
+def test_on_a_phone_the_header_is_one_line_and_leads_to_the_sign_in(
+    page: Page, live_server: LiveServer, trunk: Trunk
+) -> None:
+    page.set_viewport_size({"width": 390, "height": 844})
+    page.goto(f"{live_server.url}/brindle/kestrel/pull/7")
+    header = page.locator("header.top").bounding_box()
+    assert header is not None and header["height"] < 60
+    page.locator(".phone-pages > summary").click()
+    page.get_by_role("link", name="Sign in").click()
+    expect(page).to_have_url(f"{live_server.url}/accounts/login/?next=/brindle/kestrel/pull/7")
