@@ -82,16 +82,21 @@ class TrunkVerdict:
 
 
 def trunk_verdicts(
-    cells: Sequence[TrunkCell], kinds: jobs.JobKinds = jobs.DEFAULT, *, after_green: bool = False, judged_from: int = 0
+    cells: Sequence[TrunkCell],
+    kinds: jobs.JobKinds = jobs.DEFAULT,
+    *,
+    after_green: bool = False,
+    healed: Sequence[TrunkCell] = (),
+    judged_from: int = 0,
 ) -> list[TrunkVerdict]:
     """A verdict for each cell of ONE streak from the index on, oldest to newest, in the same order. `after_green`: the
-    job passed before the first of all cells. Below the index cells may stand side by side on one commit: shards of the
-    job from before it was split otherwise.
+    job passed before the first of all cells; `healed`: what its failed attempts found on that commit, if any.
+    Below the index cells may stand side by side on one commit: shards of the job from before it was split otherwise.
 
     Everything that fails in a cell has to have failed in the nearest one before it that says something; else it is a
     regression: one new failing test among nine old ones is new.
     """
-    walk = _Walk(cells, after_green)
+    walk = _Walk(cells, after_green, healed)
     for at in range(judged_from):
         if cells[at].is_telling:
             walk.past(at)
@@ -137,6 +142,7 @@ class _Walk:
 
     cells: Sequence[TrunkCell]
     after_green: bool
+    healed: Sequence[TrunkCell] = ()
     known: dict[tuple[str, ...], list[_Known]] = field(default_factory=dict)  # by tests
     below: dict[tuple[str, ...], list[_Known]] = field(default_factory=dict)
     last: int | None = None
@@ -144,6 +150,10 @@ class _Walk:
 
     def before(self, failure: Failure) -> _Known | None:
         return _find(self.known, failure)
+
+    def has_flipped(self, failure: Failure) -> bool:
+        """The commit of the pass below the streak gave both results for it."""
+        return any(is_same(failure, old) for one in self.healed for old in one.causes)
 
     def past(self, at: int) -> None:
         """Go past a cell that says something; shards of one job on one commit say it together."""
@@ -153,7 +163,7 @@ class _Walk:
         for cause in cell.causes:
             if _find(self.known, cause) is None:
                 old = _find(self.below, cause)
-                is_first = self.is_lowest and self.after_green
+                is_first = self.is_lowest and self.after_green and not self.has_flipped(cause)
                 now = replace(old, failure=cause, reds=old.reds + 1) if old else _Known(cause, at, is_first)
                 self.known.setdefault(cause.tests, []).append(now)
         self.last = at
@@ -199,17 +209,17 @@ def _verdict(walk: _Walk, at: int, kinds: jobs.JobKinds) -> TrunkVerdict:
         return _infra(cell, "the code was not tested")
     if not cell.causes:
         return _without_cause(cell)
-    answer = _of_causes(walk, cell)
+    answer = _of_causes(walk, cell, kinds)
     walk.past(at)
     return answer
 
 
-def _of_causes(walk: _Walk, cell: TrunkCell) -> TrunkVerdict:
+def _of_causes(walk: _Walk, cell: TrunkCell, kinds: jobs.JobKinds) -> TrunkVerdict:
     """Was all that fails here there before? `walk` stands before the cell."""
+    if walk.last is None and walk.after_green:
+        return _after_green(walk, cell, kinds)
     if walk.last is None:
         what = what_failed(cell.causes[0])
-        if walk.after_green:
-            return TrunkVerdict("regression", f"The first red of its streak, it was not on trunk before: {what}.", 0.85)
         reason = f"The first red that is known of this job, which is not known to have passed before: {what}."
         return TrunkVerdict("regression", reason, 0.5)
     known = [walk.before(cause) for cause in cell.causes]
@@ -222,6 +232,20 @@ def _of_causes(walk: _Walk, cell: TrunkCell) -> TrunkVerdict:
     since = Since(walk.cells[old[0].since].commit, old[0].is_first)
     reason = f"The same failure has been on trunk {since.words(since.commit[:10])}, for {_commits(old[0].reds)}."
     return TrunkVerdict("broken_trunk", reason, 0.9, since, tuple(sorted({old[0].since, walk.last})))
+
+
+def _after_green(walk: _Walk, cell: TrunkCell, kinds: jobs.JobKinds) -> TrunkVerdict:
+    """The first red after a pass. What failed and passed on the commit of that pass is known to flip."""
+    flipped = [walk.has_flipped(cause) for cause in cell.causes]
+    if not all(flipped):
+        what = what_failed(cell.causes[flipped.index(False)])
+        return TrunkVerdict("regression", f"The first red of its streak, it was not on trunk before: {what}.", 0.85)
+    where = f"{walk.healed[0].commit[:10]} below it failed the same way and passed on another attempt"
+    found = [kinds.kind_of_failure(cell.job, cause.category) for cause in cell.causes]
+    kind = next((one for one in found if one in jobs.NEVER_FLAKY_KINDS), None)
+    if kind is not None:
+        return TrunkVerdict("regression", f"{where}, but a {kind} failure is never called flaky.", 0.5)
+    return TrunkVerdict("flaky", f"{where}: {what_failed(cell.causes[0])} is known to flip.", 0.85)
 
 
 def _without_cause(cell: TrunkCell) -> TrunkVerdict:

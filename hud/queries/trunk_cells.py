@@ -7,8 +7,9 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 
 from classifier.verdict import Failure as Cause
 from classifier.verdict.trunk import LogState, TrunkCell
+from hud.core.cell import FAILING, state_of
 from hud.core.names import ColumnName
-from hud.models import Job, Log
+from hud.models import Cell, Job, Log, Run
 from hud.queries.primaries import all_causes, primary_causes
 from hud.queries.trunk_below import Below, RedCell
 
@@ -35,6 +36,22 @@ def trunk_cells(
     mass = mass_of([run_id for run_id in judged if run_id in primaries and primaries[run_id].is_infra])
     logs = log_states([run_id for run_id in judged if not whole.get(run_id)])
     return [_trunk_cell(job, red, primaries, whole, mass, logs) for red in reds]
+
+
+def healed_at(job: Job, branch_id: int, position: int) -> list[TrunkCell]:
+    """Return what the failed attempts found where the job passed last before a streak, a cell each. One statement,
+    three more where there are any."""
+    place = {"commit__places__branch": branch_id, "commit__places__position": position}
+    healed = Cell.objects.filter(job=job, flaky=True, **place)
+    runs = Run.objects.filter(job=job, commit__in=healed.values("commit")).order_by("external_id")
+    told = runs.values_list("id", "commit__sha", "status", "told_conclusion", "conclusion")
+    failed = [(pk, sha) for pk, sha, status, *words in told if _has_failed(status, *words)]
+    causes = all_causes([pk for pk, _ in failed]) if failed else {}
+    return [TrunkCell("success", True, causes.get(pk, ()), job.name, commit=sha) for pk, sha in failed]
+
+
+def _has_failed(status: str, told: str, conclusion: str) -> bool:
+    return state_of(status, told or conclusion or None)[0] in FAILING
 
 
 def _trunk_cell(

@@ -11,7 +11,7 @@ from hud.queries.jobrules import job_lists
 from hud.queries.mass import MassLook
 from hud.queries.moved_jobs import NOTHING, MovedJobs
 from hud.queries.trunk_below import RedCell
-from hud.queries.trunk_cells import full_name_of, trunk_cells
+from hud.queries.trunk_cells import full_name_of, healed_at, trunk_cells
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,12 +43,13 @@ def basis_of(place: BranchCommit, cell: Cell) -> TrunkBasis | None:
     look, at = MassLook(repository.pk), len(reds) - 1
     facts = trunk_cells(full_name_of(job), reds, at, look.parts_of, earlier=len(earlier.reds))
     after_green = streak.last_good is not None or bool(earlier.passes)
-    verdict = trunk_verdicts(facts, lists.job_kinds(), after_green=after_green, judged_from=at)[-1]
+    healed = [] if streak.last_good is None else healed_at(job, place.branch_id, streak.last_good)
+    verdict = trunk_verdicts(facts, lists.job_kinds(), after_green=after_green, healed=healed, judged_from=at)[-1]
     own = reds[-1].run_id
     run_ids = [reds[at].run_id for at in verdict.evidence]
     if verdict.label == "infra" and own is not None:
         run_ids += sorted(look.parts_of([own]).get(own, set()) - {own})
-    elif verdict.label == "regression" and streak.last_good is not None:
+    elif verdict.label in ("regression", "flaky") and streak.last_good is not None:
         run_ids += _runs_at(place, job.pk, streak.last_good)
     elif verdict.label == "regression" and not earlier.reds:
         run_ids += earlier.pass_run_ids

@@ -14,12 +14,12 @@ from django.db.models import F, Q
 
 from classifier.verdict.trunk import TrunkCell, TrunkVerdict, cause_changes, trunk_verdicts
 from hud.core import streak as core
-from hud.core.cellcode import ABSENT, FAILING_CHARS, GREEN_CHARS, LOOKS
+from hud.core.cellcode import ABSENT, FAILING_CHARS, GREEN_CHARS, LOOKS, PLAIN_SUCCESS
 from hud.core.streak import StreakCell, find_streaks
 from hud.models import Branch, BranchCommit, Cell, Job, Streak
 from hud.queries.moved_jobs import NOTHING, REACH
 from hud.queries.trunk_below import RedCell
-from hud.queries.trunk_cells import full_name_of, trunk_cells
+from hud.queries.trunk_cells import full_name_of, healed_at, trunk_cells
 from hud.services.batch import Batch
 from hud.services.bulk import update_rows
 from hud.services.cells import character_of, write_characters
@@ -194,7 +194,9 @@ def _refresh_job(
         commit_ids = [by_position[p].commit_id for p in streak.failing]
         # A verdict rests on the cells before it: those below what changed keep theirs.
         judged_from = bisect_left(streak.failing, min(positions))
-        changes = _judge(batch, branch, job, streak, commit_ids, judged_from)
+        below = by_position[streak.last_good].char(job.column) if streak.last_good is not None else PLAIN_SUCCESS
+        tried_again_at = streak.last_good if below != PLAIN_SUCCESS else None
+        changes = _judge(batch, branch, job, streak, commit_ids, judged_from, tried_again_at)
         if _write_streak(branch, job, streak, changes, old.pop(streak.first_bad, None)):
             batch.touch([branch])
     if old:
@@ -217,9 +219,18 @@ def _rows_between_successes(job: Job, trunk: _Trunk, low: int, high: int) -> lis
 
 
 def _judge(
-    batch: Batch, branch: Branch, job: Job, streak: core.Streak, commit_ids: Sequence[int], judged_from: int
+    batch: Batch,
+    branch: Branch,
+    job: Job,
+    streak: core.Streak,
+    commit_ids: Sequence[int],
+    judged_from: int,
+    tried_again_at: int | None,
 ) -> list[int]:
-    """Write the verdicts of a streak's cells from the index on. Returns the positions where the cause changed."""
+    """Write the verdicts of a streak's cells from the index on. Returns the positions where the cause changed.
+
+    `tried_again_at`: where the job passed last before it, if it ran several times there.
+    """
     earlier = NOTHING if streak.last_good is not None else batch.moved.earlier(branch.pk, job.pk, streak.first_bad)
     below = len(earlier.reds)
     reds = [*earlier.cells, *_red_cells(job, commit_ids)]
@@ -227,7 +238,8 @@ def _judge(
         full_name_of(job), reds, below + judged_from, lambda run_ids: _mass_failures(batch, run_ids), earlier=below
     )
     after_green = streak.last_good is not None or bool(earlier.passes)
-    verdicts = _verdicts(batch, job, facts, below + judged_from, after_green=after_green)
+    healed = [] if tried_again_at is None else healed_at(job, branch.pk, tried_again_at)
+    verdicts = _verdicts(batch, job, facts, below + judged_from, after_green=after_green, healed=healed)
     judged = dict(zip(commit_ids[judged_from:], verdicts, strict=True))
     cells = list(Cell.objects.filter(job=job, commit_id__in=list(judged))) if judged else []
     before = [told_of(cell) for cell in cells]
@@ -260,13 +272,20 @@ def _mass_failures(batch: Batch, run_ids: Collection[int]) -> set[int]:
 
 
 def _verdicts(
-    batch: Batch, job: Job, cells: Sequence[TrunkCell], judged_from: int, *, after_green: bool
+    batch: Batch,
+    job: Job,
+    cells: Sequence[TrunkCell],
+    judged_from: int,
+    *,
+    after_green: bool,
+    healed: Sequence[TrunkCell],
 ) -> list[TrunkVerdict]:
     """The engine's answers for the cells of a streak from the index on; a job that people declared unstable is just
     that."""
     if batch.lists.unstable_among([full_name_of(job)]):
         return [TrunkVerdict("unstable", "People declared this job unstable.", 0.95) for _ in cells[judged_from:]]
-    return trunk_verdicts(cells, batch.lists.job_kinds(), after_green=after_green, judged_from=judged_from)
+    kinds = batch.lists.job_kinds()
+    return trunk_verdicts(cells, kinds, after_green=after_green, healed=healed, judged_from=judged_from)
 
 
 def _set_verdict(cell: Cell, verdict: TrunkVerdict) -> None:

@@ -15,8 +15,9 @@ from hud.core.cellcode import LOOKS
 from hud.core.facts import Facts, JobRunFact
 from hud.core.jobrules import UNSTABLE, Line, fingerprint
 from hud.core.junit import JUnitReport, Outcome, ReadTest
-from hud.models import Cell, Commit, JobRule, JudgeRequest, Log, Run
+from hud.models import BranchCommit, Cell, Commit, JobRule, JudgeRequest, Log, Run
 from hud.queries.jobrules import job_lists
+from hud.queries.trunk_why import basis_of
 from hud.services.blocking import save_job_list
 from hud.services.ingest import apply_facts
 from hud.services.junit import ingest_reports
@@ -181,6 +182,29 @@ def test_of_two_failed_attempts_the_one_in_the_code_speaks(trunk: Trunk) -> None
     fails(newest, trunk, line="No space left on device", category="infra_disk", tests=[])
     passes(newest, trunk)
     assert said(newest, trunk)[0] == "flaky"
+
+
+def test_a_rerun_that_passes_in_the_middle_of_a_streak_makes_the_next_red_a_flake(trunk: Trunk) -> None:
+    second, third = trunk.commits[1:3]
+    for commit in trunk.commits:
+        breaks(commit, trunk)
+    rerun = passes(second, trunk)
+    assert [said(commit, trunk)[0] for commit in trunk.commits] == ["regression", "flaky", "flaky", "broken_trunk"]
+    assert f"{second.sha[:10]} below it failed the same way" in said(third, trunk)[1]
+    basis = basis_of(BranchCommit.objects.get(commit=third), cell_of(third, trunk))
+    assert basis is not None
+    assert (basis.verdict.reason, basis.run_ids) == (said(third, trunk)[1], (rerun.pk,))
+
+
+def test_the_log_of_the_attempt_that_healed_below_may_come_last(trunk: Trunk) -> None:
+    third, fourth = trunk.commits[-2:]
+    told = breaks(fourth, trunk).failures.get()
+    run = breaks(third, trunk, line="")
+    passes(third, trunk)
+    assert said(fourth, trunk)[0] == "regression"
+    found = Found(told.rule, "test", 3, told.line, tuple(told.captures), told.signature, tests=tuple(told.tests))
+    record_failures(run=run, failures=[found])
+    assert said(fourth, trunk)[0] == "flaky"
 
 
 def test_the_log_of_the_failed_attempt_may_come_last(trunk: Trunk) -> None:

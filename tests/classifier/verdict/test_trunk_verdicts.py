@@ -123,6 +123,40 @@ def test_a_healed_cell_does_not_set_the_cause_of_the_next() -> None:
     assert labels(red("A", state="success", flaky=True), red("A")) == ["flaky", "regression"]
 
 
+def after_healed(cells: list[TrunkCell], *attempts: TrunkCell) -> list[TrunkVerdict]:
+    """What is said of a streak above a commit on which the attempts failed and another one passed."""
+    return trunk_verdicts(cells, after_green=True, healed=attempts)
+
+
+def test_a_red_right_above_a_commit_that_failed_so_and_passed_is_known_to_flip() -> None:
+    attempt = red("A", state="success", flaky=True, commit="c" * 40)
+    first, second = after_healed([red("A", commit="d" * 40), red("A")], attempt)
+    assert first.label == "flaky"
+    assert first.reason == "cccccccccc below it failed the same way and passed on another attempt: A is known to flip."
+    assert second.label == "broken_trunk"
+    assert [one.label for one in after_healed([red(None), red("disk", "infra_disk"), red("A")], attempt)] == [
+        "unknown",
+        "infra",
+        "flaky",
+    ]
+
+
+def test_all_that_fails_has_to_be_known_to_flip() -> None:
+    attempts = red("A", state="success", flaky=True), red("B", state="success", flaky=True)
+    assert after_healed([cell(failure("A"), failure("B"))], *attempts)[0].label == "flaky"
+    (mixed,) = after_healed([cell(failure("A"), failure("C"))], *attempts)
+    assert mixed.label == "regression"
+    assert "it was not on trunk before: C" in mixed.reason
+
+
+def test_a_check_that_failed_so_and_passed_below_is_no_flake_and_the_sentence_says_what_was_seen() -> None:
+    attempt = red("A", "build", state="success", flaky=True, commit="c" * 40)
+    (told,) = after_healed([red("A", "build")], attempt)
+    assert told.label == "regression"
+    assert "not on trunk before" not in told.reason
+    assert "a build failure is never called flaky" in told.reason
+
+
 def test_a_cause_changes_where_the_signature_does() -> None:
     assert cause_changes([red("A"), red("A"), red(None), red("B"), red("x", generic=True), red("B")]) == [3]
 
@@ -238,9 +272,12 @@ STREAKS = st.lists(st.lists(FAILURES, max_size=3, unique_by=id).map(tuple), min_
 NOON = datetime(2026, 11, 1, 12, tzinfo=UTC)
 
 
-def scenario_of(streak: list[tuple[Failure, ...]], at: int) -> Scenario:
-    """What the engine sees of a run on trunk: its own commit and those before it, the oldest one green."""
+def scenario_of(streak: list[tuple[Failure, ...]], at: int, healed: tuple[Failure, ...] = ()) -> Scenario:
+    """What the engine sees of a run on trunk: its own commit and those before it, the oldest one green, at the second
+    try where something `healed`."""
     runs = [Run("0", TEST_JOB, "success", "c0", "pull 0", "a0", NOON)]
+    if healed:
+        runs.insert(0, Run("00", TEST_JOB, "failure", "c0", "pull 0", "a0", NOON, failures=healed))
     for number, failures in enumerate(streak[: at + 1], 1):
         moment = NOON + timedelta(hours=number)
         runs.append(
@@ -256,14 +293,18 @@ def scenario_of(streak: list[tuple[Failure, ...]], at: int) -> Scenario:
             )
         )
     parent = runs[-2]
-    return Scenario(runs[-1], Base(parent.commit, parent.pushed_at, (parent,)), trunk=tuple(runs))
+    on_it = tuple(run for run in runs if run.commit == parent.commit)
+    return Scenario(runs[-1], Base(parent.commit, parent.pushed_at, on_it), trunk=tuple(runs))
 
 
-@given(STREAKS)
-def test_a_streak_is_judged_as_each_of_its_runs_would_be_alone(streak: list[tuple[Failure, ...]]) -> None:
+@given(STREAKS, st.lists(FAILURES, max_size=2, unique_by=id).map(tuple))
+def test_a_streak_is_judged_as_each_of_its_runs_would_be_alone(
+    streak: list[tuple[Failure, ...]], healed: tuple[Failure, ...]
+) -> None:
     cells = [cell(*failures, commit=f"c{number}") for number, failures in enumerate(streak, 1)]
-    together = trunk_verdicts(cells, after_green=True)
-    alone = [decide(scenario_of(streak, at)) for at in range(len(streak))]
+    attempts = [cell(*healed, state="success", flaky=True, commit="c0")] if healed else []
+    together = trunk_verdicts(cells, after_green=True, healed=attempts)
+    alone = [decide(scenario_of(streak, at, healed)) for at in range(len(streak))]
     assert [one.label for one in together] == [one.label for one in alone]
     assert [one.since for one in together] == [one.since for one in alone]
 
