@@ -62,7 +62,8 @@ class ForcedOut(Schema):
 
 class GateOut(Schema):
     """May this pull request merge? `blocking` and `excused` are jobs with reasons; `pending` are names of jobs that
-    have no result yet, and of workflows that have not ended. More excused than `max_excused`: those block too."""
+    have no result yet, and of workflows that have not ended or whose failed job is not known yet. More excused than
+    `max_excused`: those block too."""
 
     repository: str
     pull: int
