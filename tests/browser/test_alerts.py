@@ -8,7 +8,6 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
 from django.contrib.auth.models import User
 from django.utils import timezone
 from playwright.sync_api import Page, expect
@@ -20,6 +19,7 @@ from hud.services.acknowledge import acknowledge, add_note
 from hud.services.mail import write_mail
 from hud.services.own_address import ask_for_address
 from hud.services.subscriptions import follow, stop_token
+from tests.browser.obstacles import obstacles, wear
 from tests.services.alert_world import AlertWorld, at_commit
 from tests.views.people import signed_in
 
@@ -196,14 +196,9 @@ def test_no_page_has_an_obstacle_or_scrolls_sideways(
 ) -> None:
     settings.SMTP_URL = "smtp://mail.company.com"
     sign_in(page, live_server, "admin")
-    page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
-    page.set_viewport_size({"width": width, "height": 844})
+    wear(page, scheme, width)
     wrong = []
     for address in addresses(fired):
         visit(address)
-        page.evaluate("document.querySelectorAll('main details').forEach(d => { d.open = true; })")
-        found = Axe().run(page).response["violations"]
-        wrong += [f"{address}: {v['id']} {v['nodes'][0]['html'][:200]}" for v in found]
-        if page.evaluate("document.documentElement.scrollWidth > innerWidth"):
-            wrong.append(f"{address} is wider than {width}")
+        wrong += obstacles(page, address)
     assert not wrong, "\n".join(wrong)

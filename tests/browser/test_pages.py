@@ -8,7 +8,6 @@ from contextlib import suppress
 from datetime import timedelta
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Error, Page, Route, expect
 from pytest_django.live_server_helper import LiveServer
 
@@ -17,6 +16,7 @@ from hud.models import Cell, Failure, FollowRequest, GroupRule, InboxItem, Run
 from hud.queries.job import PER_PAGE
 from hud.services.audit import record
 from tests.browser.held import Held
+from tests.browser.obstacles import obstacles, wear
 from tests.conftest import NOW
 from tests.factories import Trunk, make_cell, make_repository, make_trunk, sha_of
 from tests.views.people import signed_in
@@ -81,16 +81,22 @@ def test_no_page_has_an_obstacle_or_scrolls_sideways(
     as_admin: Open, page: Page, trunk: Trunk, scheme: str, width: int
 ) -> None:
     wrong = []
-    page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
-    page.set_viewport_size({"width": width, "height": 844})
+    wear(page, scheme, width)
     for address in addresses(trunk):
         as_admin(address)
-        page.evaluate("document.querySelectorAll('details').forEach(d => { d.open = true; })")
-        found = Axe().run(page).response["violations"]
-        wrong += [f"{address}: {v['id']} {v['nodes'][0]['html'][:200]}" for v in found]
-        if page.evaluate("document.documentElement.scrollWidth > innerWidth"):
-            wrong.append(f"{address} is wider than {width}")
+        wrong += obstacles(page, address)
     assert not wrong, "\n".join(wrong)
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_no_menu_is_an_obstacle_or_wider_than_the_page(as_admin: Open, page: Page, trunk: Trunk, width: int) -> None:
+    wear(page, "dark", width)
+    as_admin("/brindle/kestrel/main")
+    menus = page.locator("header details.menu > summary:visible")
+    assert menus.count() >= 2
+    for at in range(menus.count()):
+        menus.nth(at).click()
+        assert not obstacles(page, menus.nth(at).inner_text())
 
 
 HOSTILE = (

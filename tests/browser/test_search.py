@@ -6,13 +6,13 @@ import re
 from collections.abc import Callable
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page, expect
 from pytest_django.live_server_helper import LiveServer
 
 from hud.core.junit import read_junit
 from hud.models import Failure, Run
 from hud.services.junit import ingest_reports
+from tests.browser.obstacles import obstacles, wear
 from tests.factories import Trunk, make_repository, make_run, make_trunk
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("broker")]
@@ -63,14 +63,11 @@ def test_no_page_has_an_obstacle_or_scrolls_sideways(
     visit: Open, page: Page, trunk: Trunk, scheme: str, width: int
 ) -> None:
     page.expected_errors = ["400 (Bad Request)"]  # type: ignore[attr-defined]
-    page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
-    page.set_viewport_size({"width": width, "height": 800})
+    wear(page, scheme, width)
     wrong = []
     for address in ADDRESSES:
         visit(address)
-        wrong += [f"{address}: {v['id']}" for v in Axe().run(page).response["violations"]]
-        if page.evaluate("document.documentElement.scrollWidth > document.documentElement.clientWidth"):
-            wrong.append(f"{address}: scrolls sideways")
+        wrong += obstacles(page, address)
     assert not wrong, "\n".join(wrong)
 
 
