@@ -52,7 +52,8 @@ class CardFailure:
 
 @dataclass(frozen=True, slots=True)
 class Since:
-    """The streak around the cell. `suspects`: commits after the last good one up to the first bad one, newest first."""
+    """The streak around the cell. `suspects`: commits after the last good one up to the first bad one, newest first;
+    none where the cell has another cause than the first bad one."""
 
     first_bad: Commit
     is_first_bad: bool
@@ -193,6 +194,7 @@ def _since(branch: Branch, commit: Commit, job: GridJob) -> Since | None:
     suspects = [row.commit for row in rows.order_by("-position")[: MOST_SUSPECTS + 1]]
     if not suspects:
         return None
+    has_later_cause = any(change <= place.position for change in streak.changes)
     return Since(
         first_bad=suspects[0],
         is_first_bad=streak.first_bad == place.position,
@@ -200,7 +202,7 @@ def _since(branch: Branch, commit: Commit, job: GridJob) -> Since | None:
         length=streak.length,
         lasts=streak.first_good_after is None,
         has_last_good=streak.last_good is not None,
-        suspects=tuple(suspects[:MOST_SUSPECTS]),
+        suspects=() if has_later_cause else tuple(suspects[:MOST_SUSPECTS]),
         more_suspects=max(0, streak.first_bad - after - MOST_SUSPECTS),
     )
 

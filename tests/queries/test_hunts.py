@@ -7,6 +7,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from hud.models import Cell, Commit, Run, Streak
+from hud.queries.card import cell_card
 from hud.queries.suspects import MOST_RANKED, Hunt, hunt_at, hunt_of
 from tests.factories import Trunk, make_repository, make_trunk
 from tests.services.verdict_world import breaks, passes
@@ -166,3 +167,15 @@ def test_the_hunt_of_a_cell_and_its_verdict_name_the_same_commit() -> None:
         assert cell.verdict == "broken_trunk"
         assert f"since {found.first_bad.sha[:10]}" in cell.verdict_reason
     assert Run.objects.count() == 5
+
+
+def test_a_card_names_no_suspects_of_another_cause_than_the_cells() -> None:
+    trunk = trunk_of("CI / unit")
+    passes(trunk.commits[0], trunk)
+    breaks(trunk.commits[2], trunk)
+    breaks(trunk.commits[3], trunk, line=OTHER)
+    first, later = (cell_card(trunk.branch, trunk.commits[at].sha, trunk.jobs[0].column) for at in (2, 3))
+    assert first is not None and first.since is not None
+    assert [commit.sha for commit in first.since.suspects] == [trunk.commits[2].sha, trunk.commits[1].sha]
+    assert later is not None and later.since is not None
+    assert (later.since.is_change, later.since.suspects) == (True, ())

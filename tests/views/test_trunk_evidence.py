@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import timedelta
 from typing import Any
 
@@ -111,3 +112,40 @@ def test_the_engines_answer_keeps_its_evidence_under_a_persons_word(client: Clie
     page = page_of(client, newest)
     assert "The first red of its streak" in page
     assert "Evidence:" in page
+
+
+# ── Where the cause began ────────────────────────────────────────────────────────────────────────────────────────────
+OTHER = "FAILED test_io.py::test_read - no"
+
+
+def words_of(client: Client, path: str) -> str:
+    page = client.get(path)
+    assert page.status_code == 200
+    return " ".join(re.sub(r"<[^>]+>", " ", page.content.decode()).split())
+
+
+def test_the_suspects_of_a_later_cause_are_its_own_and_the_page_says_what_may_have_hidden_it(client: Client) -> None:
+    trunk = green_trunk()
+    second, third, fourth = trunk.commits[1:]
+    breaks(second, trunk)
+    breaks(third, trunk)
+    breaks(fourth, trunk, line=OTHER)
+    page = words_of(client, f"/brindle/kestrel/-/why/{fourth.sha}/0")
+    assert f"First bad: {fourth.sha[:7]} . Last good: {trunk.commits[0].sha[:7]} ." in page
+    assert f"On {third.sha[:7]} the job failed in another way, which may have hidden this one." in page
+    assert "that it began before these commits:" in page
+    assert "red of this cause on 1 commit." in page
+
+
+def test_a_job_that_moved_leads_to_where_it_broke_on_page_and_card(client: Client) -> None:
+    names = ["CI / it (a, 1, 2, small)", "CI / it (a, 1, 2, big)"]
+    trunk = make_trunk(["  "] * 4, names, with_cells=True)
+    for at, job in ((1, 0), (2, 0), (3, 1)):
+        breaks(trunk.commits[at], trunk, job)
+    newest, first = trunk.commits[3], trunk.commits[1]
+    page = words_of(client, f"/brindle/kestrel/-/why/{newest.sha}/1")
+    assert f"First bad: {first.sha[:7]} ." in page
+    card = words_of(client, f"/brindle/kestrel/-/card/{newest.sha}/1")
+    assert f"The same failure has been on trunk since {first.sha[:10]}" in card
+    assert "The first red of this column; the job failed so before under another name." in card
+    assert "First bad commit" not in card
