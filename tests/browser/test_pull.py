@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page, expect
 from pytest_django.live_server_helper import LiveServer
 
 from hud.models import ForceMerge, JobRule, Label, Workflow
+from tests.browser.obstacles import obstacles, wear
 from tests.factories import NOON, Trunk, make_jobs, make_workflow_run
 from tests.services.verdict_world import breaks, fails, green_trunk, judge_all, open_pull, passes
 from tests.views.people import signed_in
@@ -89,15 +89,10 @@ def test_no_page_has_an_obstacle_or_scrolls_sideways(
     as_admin: Open, page: Page, trunk: Trunk, scheme: str, width: int
 ) -> None:
     wrong = []
-    page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
-    page.set_viewport_size({"width": width, "height": 844})
+    wear(page, scheme, width)
     for address in addresses(trunk):
         as_admin(address)
-        page.evaluate("document.querySelectorAll('details').forEach(d => { d.open = true; })")
-        found = Axe().run(page).response["violations"]
-        wrong += [f"{address}: {v['id']} {v['nodes'][0]['html'][:200]}" for v in found]
-        if page.evaluate("document.documentElement.scrollWidth > innerWidth"):
-            wrong.append(f"{address} is wider than {width}")
+        wrong += obstacles(page, address)
     assert not wrong, "\n".join(wrong)
 
 
