@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -148,7 +148,7 @@ def hunt_of(branch: Branch, job: Job, streak: Streak, position: int | None = Non
     ]
     texts = [text for f in failures for text in (f.line, *f.captures)]
     tests = [test for f in failures for test in f.tests]
-    flakes = _flake_rate(branch, job)
+    flakes = _flake_rate(branch, {job.pk, began.job_id})
     earlier = began.earlier + gap_from - below
     prose = job_lists(job.repository_id).job_kinds().kind_of(full_name_of(job)) in _READ_PROSE
     ranking = rank_suspects(told, texts, tests, later, flakes, began.reds, earlier, prose)
@@ -215,12 +215,12 @@ def _sibling_signals(job: Job, gap: Sequence[Commit], signatures: set[str]) -> d
     return found
 
 
-def _flake_rate(branch: Branch, job: Job) -> FlakeRate:
-    """On how many of the newest commits the job failed without a cause in the code. Where it gave both results, a
-    person may say that the code was the cause."""
+def _flake_rate(branch: Branch, job_ids: Collection[int]) -> FlakeRate:
+    """On how many of the newest commits the job, whatever it is called, failed without a cause in the code. Where it
+    gave both results, a person may say that the code was the cause."""
     newest = BranchCommit.objects.filter(branch=branch).order_by("-position").values("commit_id")[:COUNTED_ROWS]
     signal = Q(state="success") | Q(state__in=[state.value for state in FAILING])
-    found = Cell.objects.filter(signal, job=job, commit_id__in=newest).aggregate(
+    found = Cell.objects.filter(signal, job_id__in=job_ids, commit_id__in=newest).aggregate(
         flips=Count("pk", filter=Q(flaky=True, verdict="") | Q(verdict__in=("flaky", "infra"))), samples=Count("pk")
     )
     return FlakeRate(found["flips"], found["samples"])

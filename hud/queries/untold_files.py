@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from django.db.models import BooleanField, ExpressionWrapper, Q
 
@@ -13,6 +13,8 @@ from hud.queries.suspects import gap_positions, later_positions
 RECENT_ROWS = 100
 """Streaks that ended further below the newest row are past: who broke them is hardly asked any more."""
 MOST_SPANS = 100
+MOST_OF_A_CHANGE = 10
+"""Commits up to a change of cause that are asked about."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,8 +54,17 @@ def _spans(branch: Branch) -> list[_Span]:
         return []
     matters = Q(first_good_after=None) | Q(last_bad__gt=newest - RECENT_ROWS)
     # Many jobs break on one commit: their spans are one.
-    spans = Streak.objects.filter(matters, branch=branch).order_by("-first_bad", "-last_bad").distinct()
-    return [_Span(*span) for span in spans.values_list(*_Span.__slots__)[:MOST_SPANS]]
+    streaks = Streak.objects.filter(matters, branch=branch).order_by("-first_bad", "-last_bad").distinct()
+    told = streaks.values_list(*_Span.__slots__, "changes")[:MOST_SPANS]
+    return list(dict.fromkeys(span for *ends, changes in told for span in _of_streak(_Span(*ends), changes)))
+
+
+def _of_streak(whole: _Span, changes: Sequence[int]) -> Iterator[_Span]:
+    """The newest cause of a streak has suspects of its own, between it and a red that failed in another way."""
+    if changes:
+        below = max(whole.first_bad, changes[-1] - MOST_OF_A_CHANGE)
+        yield replace(whole, first_bad=changes[-1], last_good=below)
+    yield whole
 
 
 def _parts(span: _Span) -> Sequence[range]:

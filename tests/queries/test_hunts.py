@@ -9,6 +9,7 @@ from django.test.utils import CaptureQueriesContext
 from hud.models import Cell, Commit, Run, Streak
 from hud.queries.card import cell_card
 from hud.queries.suspects import MOST_RANKED, Hunt, hunt_at, hunt_of
+from hud.queries.untold_files import commits_with_untold_files
 from tests.factories import Trunk, make_repository, make_trunk
 from tests.services.verdict_world import breaks, passes
 
@@ -179,3 +180,21 @@ def test_a_card_names_no_suspects_of_another_cause_than_the_cells() -> None:
     assert [commit.sha for commit in first.since.suspects] == [trunk.commits[2].sha, trunk.commits[1].sha]
     assert later is not None and later.since is not None
     assert (later.since.is_change, later.since.suspects) == (True, ())
+
+
+def test_the_files_of_a_later_causes_suspects_are_asked_for_first() -> None:
+    trunk = trunk_of("CI / unit")
+    passes(trunk.commits[0], trunk)
+    breaks(trunk.commits[1], trunk)
+    breaks(trunk.commits[4], trunk, line=OTHER)
+    wanted = commits_with_untold_files(trunk.branch, with_later=False)
+    assert wanted == [trunk.commits[at].sha for at in (4, 3, 2, 1)]
+
+
+def test_the_flake_rate_of_a_job_that_moved_is_that_of_both_its_names() -> None:
+    trunk = trunk_of(SMALL, BIG)
+    for at in (0, 1):
+        passes(trunk.commits[at], trunk, 0)
+    breaks(trunk.commits[2], trunk, 0)
+    breaks(trunk.commits[3], trunk, 1)
+    assert hunt(trunk, 3, job=1).flakes.samples == 4
