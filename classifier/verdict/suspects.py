@@ -214,12 +214,13 @@ def _file_clues(commit: GapCommit, traces: Traces, prose_tells: bool) -> list[tu
 def _later_clues(commit: GapCommit, later: Sequence[LaterCommit]) -> list[tuple[float, str]]:
     """Reverts and the author's own repairs among the commits that came after the first bad one."""
     clues: list[tuple[float, str]] = []
+    files = frozenset(commit.files or ())
     for other in later:
         if _reverts(other.message, commit):
             healed = ", and the job was green again on it" if other.healed else ""
             return [(REVERTED * (5 if other.healed else 1), f"was reverted by {other.sha[:10]}{healed}")]
-        shared = set(commit.files or ()) & set(other.files or ())
-        if not clues and shared and commit.author and commit.author == other.author:
+        returned = not clues and bool(commit.author) and commit.author == other.author
+        if returned and not files.isdisjoint(other.files or ()):
             clues = [(FOLLOW_UP, f"its author came back to the same files in {other.sha[:10]}")]
     return clues
 
