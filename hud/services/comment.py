@@ -22,7 +22,7 @@ from django.utils import timezone
 
 from hud.clients.github import GitHubClient
 from hud.clients.github.app import BadKey
-from hud.clients.github.errors import GitHubError, NotFound
+from hud.clients.github.errors import Forbidden, GitHubError, NotFound
 from hud.core.pullreport import MARKER, Report, ReportJob, check_run_of, comment_of, digest
 from hud.core.text import storable
 from hud.models import PostedReport, PullRequest, Reporting, Repository
@@ -220,8 +220,8 @@ def _put_comment(row: PostedReport, client: GitHubClient, body: str) -> int:
     if row.comment_id is not None:
         try:
             return int(client.edit_comment(name, row.comment_id, body)["id"])
-        except NotFound:
-            logger.info("the comment on %s#%d is gone", name, row.pull_number)
+        except (NotFound, Forbidden):  # it was deleted, or another account wrote it before the token was exchanged
+            logger.info("the comment on %s#%d is gone or not ours any more", name, row.pull_number)
     found = _find_comment(client, name, row.pull_number)
     if found is None:
         return int(client.create_comment(name, row.pull_number, body)["id"])
@@ -245,6 +245,6 @@ def _put_check_run(row: PostedReport, client: GitHubClient, fields: dict[str, An
     if row.check_id is not None and row.check_sha == fields["head_sha"]:
         try:
             return int(client.edit_check_run(name, row.check_id, fields)["id"])
-        except NotFound:
-            logger.info("the check run on %s#%d is gone", name, row.pull_number)
+        except (NotFound, Forbidden):  # of another App, likewise
+            logger.info("the check run on %s#%d is gone or not ours any more", name, row.pull_number)
     return int(client.create_check_run(name, fields)["id"])

@@ -111,6 +111,23 @@ def test_a_comment_that_somebody_deleted_is_written_anew(scene: Scene) -> None:
     assert scene.write()[-1] == "POST /issues/7/comments"
 
 
+def test_a_comment_that_another_account_wrote_is_left_to_it(scene: Scene) -> None:
+    """HUD got another token: what the account before it wrote cannot be edited, and is not ours any more."""
+    scene.switch()
+    commit = open_pull(scene.trunk)
+    fails(commit, scene.trunk)
+    scene.write()
+    scene.remote.comments[7][0]["user"] = {"login": "hud-of-before"}
+    scene.github.script(
+        "/repos/brindle/kestrel/issues/comments/9000", Scripted(403, {"message": "Must have admin rights"})
+    )
+    fails(commit, scene.trunk, job=1, line="error: no", category="build", tests=[])
+    assert scene.write()[-1] == "POST /issues/7/comments"
+    assert [len(scene.comments), PostedReport.objects.get().error] == [2, ""]
+    passes(commit, scene.trunk, job=1, completed_at=NOON + timedelta(hours=1))
+    assert scene.write() == ["PATCH /issues/comments/9001"]
+
+
 def test_the_check_run_holds_the_gates_answer_and_moves_with_the_head(scene: Scene, settings: Settings) -> None:
     settings.GITHUB_TOKEN = "ghs_of_an_app"
     scene.switch(comment=False, check_run=True)
