@@ -209,15 +209,16 @@ def _verdict(walk: _Walk, at: int, kinds: jobs.JobKinds) -> TrunkVerdict:
         return _infra(cell, "the code was not tested")
     if not cell.causes:
         return _without_cause(cell)
-    answer = _of_causes(walk, cell, kinds)
+    answer = _of_causes(walk, at, kinds)
     walk.past(at)
     return answer
 
 
-def _of_causes(walk: _Walk, cell: TrunkCell, kinds: jobs.JobKinds) -> TrunkVerdict:
+def _of_causes(walk: _Walk, at: int, kinds: jobs.JobKinds) -> TrunkVerdict:
     """Was all that fails here there before? `walk` stands before the cell."""
+    cell = walk.cells[at]
     if walk.last is None and walk.after_green:
-        return _after_green(walk, cell, kinds)
+        return _after_green(walk, at, kinds)
     if walk.last is None:
         what = what_failed(cell.causes[0])
         reason = f"The first red that is known of this job, which is not known to have passed before: {what}."
@@ -234,11 +235,17 @@ def _of_causes(walk: _Walk, cell: TrunkCell, kinds: jobs.JobKinds) -> TrunkVerdi
     return TrunkVerdict("broken_trunk", reason, 0.9, since, tuple(sorted({old[0].since, walk.last})))
 
 
-def _after_green(walk: _Walk, cell: TrunkCell, kinds: jobs.JobKinds) -> TrunkVerdict:
-    """The first red after a pass. What failed and passed on the commit of that pass is known to flip."""
+def _after_green(walk: _Walk, at: int, kinds: jobs.JobKinds) -> TrunkVerdict:
+    """The first red after a pass that says something. What failed and passed on the commit of that pass is known to
+    flip."""
+    cell = walk.cells[at]
     flipped = [walk.has_flipped(cause) for cause in cell.causes]
     if not all(flipped):
         what = what_failed(cell.causes[flipped.index(False)])
+        silent = len({one.commit or str(i) for i, one in enumerate(walk.cells[:at]) if not one.causes})
+        if silent:
+            reason = f"The first known failure of its streak: {what}; of {_commits(silent)} before it nothing is known."
+            return TrunkVerdict("regression", reason, 0.5)
         return TrunkVerdict("regression", f"The first red of its streak, it was not on trunk before: {what}.", 0.85)
     where = f"{walk.healed[0].commit[:10]} below it failed the same way and passed on another attempt"
     found = [kinds.kind_of_failure(cell.job, cause.category) for cause in cell.causes]

@@ -108,6 +108,15 @@ def test_a_compile_error_in_a_test_job_is_never_flaky() -> None:
     assert healed(failure("A"), failure("B", "build")).label is None
 
 
+def test_the_first_known_failure_above_reds_of_which_nothing_is_known_is_less_sure_and_says_so() -> None:
+    nothing, disk = red(None), red("disk", "infra_disk")
+    told = trunk_verdicts([nothing, disk, red(None, log="pending"), red("A")], after_green=True)[-1]
+    assert (told.label, told.confidence) == ("regression", 0.5)
+    assert told.reason == "The first known failure of its streak: A; of 2 commits before it nothing is known."
+    above_a_dead_runner = trunk_verdicts([disk, red("A")], after_green=True)[-1]
+    assert above_a_dead_runner.confidence == 0.85
+
+
 def test_infrastructure_that_a_rerun_settled_stays_infrastructure() -> None:
     assert healed(failure("disk", "infra_disk")).label == "infra"
     assert healed(failure("disk", "infra_disk"), job="pull / linux / build").label == "infra"
