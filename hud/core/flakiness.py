@@ -49,7 +49,8 @@ class DayRow:
 class JobFlakiness:
     """Flips of a column. `samples`: commits with a result. `last`: position of the newest flip.
 
-    `called`: reds beside the others that are called flaky. `by_day`: flips; `verdicts`: of its failing cells, by count.
+    `called`: reds beside the others that are called flaky. `by_day`: flips; `verdicts`: of the cells in which it failed,
+    once and for all or until a rerun, by count.
     """
 
     column: int
@@ -96,7 +97,7 @@ def _of_column(column: int, cells: str, rows: Sequence[DayRow], broken: Collecti
         return None
     counts = Counter(cells)
     verdicts: Counter[str] = Counter()
-    for char in FAILING_CHARS & counts.keys():
+    for char in sorted(_TELLING & counts.keys()):
         verdicts[LOOKS[char].verdict or "unknown"] += counts[char]
     return JobFlakiness(
         column=column,

@@ -76,7 +76,7 @@ def test_last_flip_days_and_verdicts_are_told() -> None:
     (job,) = job_flakiness(rows("grgtghg"))
     assert (job.last, job.flips) == (5, 3)
     assert job.by_day == {FIRST + timedelta(days=n): 1 for n in (1, 3, 5)}
-    assert job.verdicts == {"unknown": 1, "regression": 1}
+    assert job.verdicts == {"flaky": 1, "regression": 1, "unknown": 1}, "a healed commit counts by what was said of it"
 
 
 def test_a_red_that_is_called_flaky_is_a_flip_wherever_it_stands() -> None:

@@ -56,6 +56,7 @@ def test_the_grid_and_the_jobs_page_show_a_banner(client: Client, fired: Alert) 
         body = body_of(client, path)
         assert f'data-alert="{fired.pk}" data-priority="P2"' in body
         assert "suspect" in body and ">Silence</a>" in body
+        assert f"{at_commit(2)[:7]}</a> · raised <time" in body, "its time is the alert's, not the commit's"
     assert '<b class="count">1</b>' in body
 
 
