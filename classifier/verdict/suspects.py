@@ -46,6 +46,7 @@ SIBLING_GREEN_AFTER = 0.4
 _REVERTS_SHA = re2.compile(r"(?i)reverts? (?:commit )?([0-9a-f]{7,40})\b")
 _REVERTS_NUMBER = re2.compile(r"(?im)^\s*reverts? (?:[\w.-]+/[\w.-]+)?#(\d+)\b")
 _REVERTS_TITLE = re2.compile(r'(?i)^\s*(?:back ?out|revert):? "?(.+?)"?\s*$')
+_MERGE = re2.compile(r"^Merge pull request #(\d+) from \S+?(?:/revert-(\d+)-\S*)?$")
 _NUMBERED = re2.compile(r"\s*\(#(\d+)\)$")
 _PROSE = frozenset({".md", ".rst", ".adoc", ".svg", ".png", ".jpg", ".gif"})
 _PROSE_NAMES = frozenset({"license", "notice", "codeowners", "authors", "changelog", "contributing"})
@@ -264,8 +265,9 @@ class _Undoing:
 def _undoing(message: str) -> _Undoing | None:
     """None where the message is no revert."""
     shas = tuple(sha.lower() for sha in _REVERTS_SHA.findall(message[:4000]))
-    numbers = frozenset(_REVERTS_NUMBER.findall(message[:4000]))
-    title = _bare(_reverted_title(message))
+    merge = _MERGE.match(message.split("\n", 1)[0].strip())
+    numbers = frozenset([*_REVERTS_NUMBER.findall(message[:4000]), *([merge.group(2)] if merge else [])]) - {None}
+    title = _bare(_reverted_title(_named(message)[0]))
     return _Undoing(shas, numbers, title) if shas or numbers or title else None
 
 
@@ -275,10 +277,19 @@ def _reverts(message: str, commit: GapCommit) -> bool:
         return False
     if commit.sha.startswith(undoing.shas):
         return True
-    number = _NUMBERED.search(commit.title.split("\n", 1)[0].rstrip())
-    if number and number.group(1) in undoing.numbers:
-        return True
-    return bool(undoing.title) and undoing.title == _bare(commit.title)
+    title, number = _named(commit.message or commit.title)
+    return number in undoing.numbers or (bool(undoing.title) and undoing.title == _bare(title))
+
+
+@lru_cache(maxsize=4096)
+def _named(message: str) -> tuple[str, str]:
+    """The title of a change and the number of its pull request, "" where it tells none. A merge has the title below."""
+    lines = [line.strip() for line in message[:4000].split("\n") if line.strip()]
+    merge = _MERGE.match(lines[0]) if lines else None
+    if merge:
+        return (lines[1] if len(lines) > 1 else lines[0]), merge.group(1)
+    number = _NUMBERED.search(lines[0]) if lines else None
+    return (lines[0] if lines else ""), (number.group(1) if number else "")
 
 
 def _reverted_title(message: str) -> str:

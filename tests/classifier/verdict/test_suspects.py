@@ -78,6 +78,27 @@ def test_a_pull_request_that_is_reverted_by_its_number_is_found() -> None:
     assert not any("reverted" in s.reasons[0] for s in rank_suspects([with_files("x.py")], [], [], [other]).suspects)
 
 
+@pytest.mark.parametrize(
+    "message",
+    [
+        "Merge pull request #15 from brindle/revert-12-faster-join\n\nUndo it",
+        'Merge pull request #15 from dora/undo\n\nRevert "Speed up the join"',
+        "Undo the join (#15)\n\nReverts brindle/kestrel#12",
+    ],
+)
+def test_a_merged_pull_request_is_known_again_in_its_revert(message: str) -> None:
+    merged = "Merge pull request #12 from dora/faster-join\n\nSpeed up the join"
+    commit = GapCommit("f" * 40, "dora", merged.split("\n", 1)[0], message=merged)
+    suspects = rank_suspects([*PLAIN, commit], [], [], [LaterCommit("a" * 40, message=message)]).suspects
+    assert (suspects[0].sha, suspects[0].reasons[0]) == ("f" * 40, "was reverted by aaaaaaaaaa")
+
+
+def test_a_merge_that_reverts_nothing_accuses_nobody() -> None:
+    later = LaterCommit("a" * 40, message="Merge pull request #15 from dora/more\n\nSpeed up the join again")
+    merged = GapCommit("f" * 40, "dora", "Merge pull request #12 from dora/faster-join")
+    assert not any("revert" in one.reasons[0] for one in rank_suspects([*PLAIN, merged], [], [], [later]).suspects)
+
+
 def test_a_commit_that_was_taken_back_before_the_job_failed_is_hardly_suspect_and_neither_is_its_revert() -> None:
     revert = GapCommit("e" * 40, "kim", 'Revert "Speed up the join (#12)" (#15)')
     ranking = rank_suspects([with_files("x.py"), PLAIN[0], revert, PLAIN[1]], [], [])
