@@ -20,7 +20,8 @@ RUN_LIFE = timedelta(days=35)
 """GitHub ends every workflow run after this time."""
 _NO_END = ("", "action_required")
 """Conclusions of completed workflow runs that are none yet; one waits for a person's approval."""
-_RED_ENDS = ("failure", "timed_out", "cancelled")
+RED_ENDS = ("failure", "timed_out", "cancelled")
+"""Conclusions of workflow runs that some job of theirs explains."""
 _HARMLESS = ("success", "skipped", "neutral")
 
 
@@ -78,7 +79,7 @@ def _red_without_a_job() -> Q:
     telling = Run.objects.filter(
         repository=OuterRef("repository"), workflow_run_id=OuterRef("external_id"), commit=OuterRef("commit")
     ).exclude(status="completed", conclusion__in=_HARMLESS)
-    return Q(~Exists(after), ~Exists(telling), status="completed", conclusion__in=_RED_ENDS, jobs_listed=False)
+    return Q(~Exists(after), ~Exists(telling), status="completed", conclusion__in=RED_ENDS, jobs_listed=False)
 
 
 def is_open(attempt: WorkflowRun) -> bool:

@@ -13,6 +13,7 @@ from django.utils import timezone
 
 from hud.core.facts import AnnotationsFact, Facts, JobRunFact
 from hud.models import Annotation, Branch, Log, Repository, Run, WorkflowRun
+from hud.queries.openruns import RED_ENDS
 from hud.services.alerting import evaluate_alerts
 from hud.services.batch import Batch
 from hud.services.cells import refresh_cells
@@ -106,6 +107,10 @@ def _write_jobs_listed(batch: Batch, listed: list[tuple[int, int]]) -> list[Work
     ]
     for row in rows:
         row.jobs_listed = True
+    # The red end of one of these is explained by what is known, or by nothing that is still to come.
+    red = {row.commit_id for row in rows if row.status == "completed" and row.conclusion in RED_ENDS}
+    batch.advanced_workflows |= red
+    batch.touch_branches_of(red)
     WorkflowRun.objects.bulk_update(rows, ["jobs_listed"])
     return rows
 

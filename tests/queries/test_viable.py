@@ -19,7 +19,7 @@ from hud.queries.remembered import forget_all
 from hud.queries.viable import viable_of
 from hud.services.ingest import apply_facts
 from hud.services.repositories import ensure_repository
-from tests.factories import NOON, Trunk, make_jobs, make_trunk, make_workflow_run, note_change
+from tests.factories import NOON, Trunk, make_jobs, make_run, make_trunk, make_workflow_run, note_change
 from tests.services import payloads
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("now")]
@@ -119,6 +119,19 @@ def test_what_may_be_skipped_counts_as_skipped_when_no_workflow_goes_on(client: 
         assert told(client)["sha"] == newest.sha, "the newest attempt has ended"
         for attempt in (run, again):
             attempt.delete()
+
+
+def test_a_workflow_that_ended_red_by_a_job_not_known_yet_keeps_what_may_be_skipped_open(
+    client: Client, skippable: Trunk
+) -> None:
+    newest, unit = skippable.commits[-1], skippable.jobs[0]
+    run = make_workflow_run(newest, unit.workflow, status="completed", conclusion="failure")
+    make_run(newest, unit, workflow_run_id=run.external_id, external_id=77_000)
+    note_change(skippable)
+    assert told(client)["sha"] == skippable.commits[-2].sha
+    listed = {"items": [], "listed": [[run.external_id, run.attempt]]}
+    apply_facts(repository=skippable.repository, facts=facts_of("rest.jobs", listed))
+    assert told(client)["sha"] == newest.sha, "GitHub knows of no other job"
 
 
 def test_a_workflow_without_a_blocking_job_keeps_no_commit_from_being_viable(client: Client, skippable: Trunk) -> None:
