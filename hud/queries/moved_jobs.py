@@ -94,18 +94,20 @@ class MovedJobs:
 
     def earlier(self, branch_id: int, job_id: int, first_bad: int) -> Earlier:
         """Return what is below the first red of a column that has no pass below it. One statement, none for a job that
-        has one name."""
+        has one name. What runs on the commit of that red as well runs beside it, and was not replaced by it."""
         others = self.others(job_id)
         if not others:
             return NOTHING
         rows = Cell.objects.filter(
             job_id__in=others,
             commit__places__branch_id=branch_id,
-            commit__places__position__range=(first_bad - REACH, first_bad - 1),
+            commit__places__position__range=(first_bad - REACH, first_bad),
         ).order_by("-commit__places__position", "-job__name", "-job_id")
         fields = ("commit__places__position", "job_id", "state", "commit_id", "commit__sha", "state", "run_id")
         told = [Told(at, job, state, RedCell(*cell)) for at, job, state, *cell in rows.values_list(*fields)]
-        return self._down_to_a_pass(told, job_id)
+        beside = {one.job_id for one in told if one.position == first_bad and one.state != State.SKIPPED.value}
+        below = [one for one in told if one.position < first_bad and one.job_id not in beside]
+        return self._down_to_a_pass(below, job_id)
 
     def _down_to_a_pass(self, told: Sequence[Told], job_id: int) -> Earlier:
         """`told`: newest first. The first commit on which any of them passed is the last that is looked at."""

@@ -143,7 +143,7 @@ def _refresh_branch(batch: Batch, branch: Branch, places: dict[int, int], jobs_o
             positions[job_id].append(position)
     known: dict[int, list[Streak]] = defaultdict(list)
     low, high = min(places.values()), max(places.values())
-    begins_red_above = Q(last_good=None, first_bad__gt=low, first_bad__lte=high + REACH)
+    begins_red_above = Q(last_good=None, first_bad__gte=low, first_bad__lte=high + REACH)
     for streak in Streak.objects.filter(Q(job_id__in=list(positions)) | begins_red_above, branch=branch):
         known[streak.job_id].append(streak)
     for job_id, first_bad in _rest_on(batch, positions, known):
@@ -163,7 +163,7 @@ def _rest_on(
     another name changed below."""
     found = []
     for streak in chain.from_iterable(known.values()):
-        near = range(streak.first_bad - REACH, streak.first_bad)
+        near = range(streak.first_bad - REACH, streak.first_bad + 1)
         others = [job_id for job_id, positions in changed.items() if any(at in near for at in positions)]
         if streak.last_good is None and batch.moved.others_among(streak.job_id, others):
             found.append((streak.job_id, streak.first_bad))

@@ -81,6 +81,16 @@ def test_a_column_that_has_passed_is_judged_by_itself() -> None:
     assert said(trunk.commits[2], trunk, 1)[0] == "regression"
 
 
+@pytest.mark.parametrize("last", [0, 1])
+def test_a_job_that_goes_on_beside_it_was_not_replaced_by_it(last: int) -> None:
+    trunk = trunk_of(SMALL, BIG)
+    breaks(trunk.commits[0], trunk, 0)
+    for job in (1 - last, last):
+        breaks(trunk.commits[1], trunk, job)
+    assert said(trunk.commits[1], trunk, 0)[0] == "broken_trunk"
+    assert "not known to have passed before" in said(trunk.commits[1], trunk, 1)[1]
+
+
 def test_the_shard_beside_it_says_nothing() -> None:
     trunk = trunk_of(SMALL, BESIDE)
     breaks(trunk.commits[0], trunk, 0)
