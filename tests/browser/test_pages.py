@@ -12,7 +12,7 @@ from playwright.sync_api import Error, Page, Route, expect
 from pytest_django.live_server_helper import LiveServer
 
 from hud.core.cell import State
-from hud.models import Cell, Failure, FollowRequest, GroupRule, InboxItem, Run
+from hud.models import Cell, Failure, FollowRequest, GroupRule, InboxItem, PullRequest, Run
 from hud.queries.job import PER_PAGE
 from hud.services.audit import record
 from tests.browser.held import Held
@@ -97,6 +97,29 @@ def test_no_menu_is_an_obstacle_or_wider_than_the_page(as_admin: Open, page: Pag
     for at in range(menus.count()):
         menus.nth(at).click()
         assert not obstacles(page, menus.nth(at).inner_text())
+
+
+def test_the_header_stands_still_from_page_to_page(as_admin: Open, page: Page, trunk: Trunk) -> None:
+    run = Run.objects.filter(repository=trunk.repository).order_by("pk")[0]
+    PullRequest.objects.create(repository=trunk.repository, number=7, head_sha=sha_of(4), title="one")
+    stands = {}
+    for address in (
+        "/brindle/kestrel/main",
+        *addresses(trunk),
+        f"/brindle/kestrel/run/{run.external_id}",
+        "/brindle/kestrel/pull/7",
+        "/brindle/kestrel/-/pulls",
+        "/brindle/kestrel/-/labels",
+        "/flaky",
+        *("/failures", "/alerts", "/manage/alert-rules/brindle/kestrel", "/silences", "/rules", "/subscriptions"),
+    ):
+        as_admin(address)
+        stands[address] = page.evaluate(
+            "[...document.querySelectorAll('header.top, header.top summary, header.top a')].filter(e => e.offsetParent)"
+            ".filter(e => !e.closest('ul')).map(e => e.getBoundingClientRect()).map(box => [box.top, box.height])"
+            ".map(String).filter((at, i, all) => all.indexOf(at) === i).sort().join(' ')"
+        )
+    assert len(set(stands.values())) == 1, stands
 
 
 HOSTILE = (
