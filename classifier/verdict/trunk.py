@@ -138,7 +138,8 @@ class _Known:
 @dataclass
 class _Walk:
     """The way along a streak. `known`: what the newest commit so far that says something failed of; `below`: what the
-    one before it did; `last`: the index of the newest cell that says something."""
+    one before it did; `last`: the index of the newest cell that says something; `seen`: that of the newest one so far
+    with a primary failure of this signature."""
 
     cells: Sequence[TrunkCell]
     after_green: bool
@@ -147,6 +148,7 @@ class _Walk:
     below: dict[tuple[str, ...], list[_Known]] = field(default_factory=dict)
     last: int | None = None
     is_lowest: bool = False
+    seen: dict[str, int] = field(default_factory=dict)
 
     def before(self, failure: Failure) -> _Known | None:
         return _find(self.known, failure)
@@ -167,6 +169,8 @@ class _Walk:
                 now = replace(old, failure=cause, reds=old.reds + 1) if old else _Known(cause, at, is_first)
                 self.known.setdefault(cause.tests, []).append(now)
         self.last = at
+        if cell.signature:
+            self.seen[cell.signature] = at
 
 
 def _find(known: Mapping[tuple[str, ...], Sequence[_Known]], failure: Failure) -> _Known | None:
@@ -229,7 +233,11 @@ def _of_causes(walk: _Walk, at: int, kinds: jobs.JobKinds) -> TrunkVerdict:
         new = cell.causes[known.index(None)]
         how = "fails in another way too" if old else "fails in another way"
         reason = f"Trunk was red already, but this commit {how}: {what_failed(new)}."
-        return TrunkVerdict("regression", reason, 0.75, evidence=(walk.last,))
+        again = walk.seen.get(new.told_signature)
+        if again is None:
+            return TrunkVerdict("regression", reason, 0.75, evidence=(walk.last,))
+        reason += f" So did {walk.cells[again].commit[:10]} below it; what failed since then may have hidden it."
+        return TrunkVerdict("regression", reason, 0.5, evidence=(again, walk.last))
     since = Since(walk.cells[old[0].since].commit, old[0].is_first)
     reason = f"The same failure has been on trunk {since.words(since.commit[:10])}, for {_commits(old[0].reds)}."
     return TrunkVerdict("broken_trunk", reason, 0.9, since, tuple(sorted({old[0].since, walk.last})))

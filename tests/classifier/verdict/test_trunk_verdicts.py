@@ -56,6 +56,13 @@ def test_a_cause_that_returns_after_another_starts_anew() -> None:
     assert cause_changes(cells) == [1, 2]
 
 
+def test_a_cause_that_returns_is_less_surely_its_commits_own_and_says_where_it_was_before() -> None:
+    cells = red("A", commit="a" * 40), red("B", "build", commit="b" * 40), red("A")
+    told = trunk_verdicts(cells)[-1]
+    assert (told.label, told.confidence, told.evidence) == ("regression", 0.5, (0, 1))
+    assert told.reason.endswith("So did aaaaaaaaaa below it; what failed since then may have hidden it.")
+
+
 def test_infrastructure_is_infra_wherever_it_stands_and_never_ends_a_cause() -> None:
     disk = red("disk", "infra_disk")
     assert labels(disk, disk, red("A"), disk, red("A")) == ["infra", "infra", "regression", "infra", "broken_trunk"]
