@@ -170,11 +170,10 @@ class _Decision:
         worst = min(findings, key=lambda finding: (_SEVERITY.index(finding.label), finding.confidence))
         runs = tuple(sorted({one for finding in findings if finding.label == worst.label for one in finding.runs}))
         if worst.label in EXCUSES and not evidence.timeline.is_on_trunk and not self.passed:
-            more = (evidence.elsewhere(failures, frozenset()), *map(evidence.after, failures))
-            shown = {
-                one for excuse in (*findings, *more) if excuse is not None for one in (*excuse.runs, *excuse.streak)
-            }
-            unexplained = self._unexplained(self._runs_named(shown))
+            unexplained = self._unexplained(findings)
+            if unexplained is not None:
+                more = (evidence.elsewhere(failures, frozenset()), *map(evidence.after, failures))
+                unexplained = self._unexplained([*findings, *(excuse for excuse in more if excuse is not None)])
             if unexplained is not None:
                 label, why = unexplained
                 return self._say(label, f"{why} {worst.reason}", 0.5, runs)
@@ -183,15 +182,13 @@ class _Decision:
         said = replace(self._say(worst.label, worst.reason, worst.confidence, runs), since=worst.since)
         return self._limited(said, failures)
 
-    def _runs_named(self, ids: set[str]) -> list[Run]:
-        made = self.scenario
+    def _unexplained(self, excuses: list[Finding]) -> tuple[Label, str] | None:
+        """What else befell a run whose failures are all excused, and none of the runs that excuse them: its time limit
+        ended it and no line tells of that, its runner died and the rest was not tested, or a line that says nothing by
+        itself names one more test."""
+        made, named = self.scenario, {one for excuse in excuses for one in (*excuse.runs, *excuse.streak)}
         around = (*made.trunk, *made.elsewhere, *(made.base.runs if made.base else ()))
-        return [one for one in around if one.id in ids]
-
-    def _unexplained(self, shown: list[Run]) -> tuple[Label, str] | None:
-        """What else befell a run whose failures are all excused, and none of the runs that excuse them (`shown`): its
-        time limit ended it and no line tells of that, its runner died and the rest was not tested, or a line that says
-        nothing by itself names one more test."""
+        shown = [one for one in around if one.id in named]
         hung = any(failure.category == "timeout" for failure in self.run.causes)
         if self.run.conclusion == "timed_out" and not hung and all(one.conclusion != "timed_out" for one in shown):
             return "unknown", "The job also ran into its time limit, and nothing explains that."

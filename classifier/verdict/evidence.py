@@ -16,6 +16,7 @@ from typing import NamedTuple
 from classifier.verdict import jobs
 from classifier.verdict.chances import wilson_lower_bound
 from classifier.verdict.failure import Failure, is_bare
+from classifier.verdict.landings import Landings
 from classifier.verdict.model import CLOCK_SKEW, Label, Run, Scenario, Since, unique_runs
 from classifier.verdict.sameness import has_same_failures, is_covered
 from classifier.verdict.timeline import (
@@ -68,15 +69,9 @@ class Evidence:
         run = self.scenario.run
         self.own_changes = frozenset({run.change or f"commit {run.commit}", *self.scenario.related_changes})
         self.base_age = self._base_age()
-        self._landed_at = self._landings()
-
-    def _landings(self) -> list[datetime | None]:
-        """When this change came to trunk, once for each time; None where that is not known."""
-        if self.timeline.is_on_trunk:
-            return [self.scenario.run.seen_at]
-        commits = (*self.timeline.commits, *self.timeline.undated)
-        own = [commit for commit in commits if commit.changes & self.own_changes]
-        return [commit.at if commit.is_push_known else None for commit in own]
+        self.landings = Landings(run, self.timeline, self.own_changes)
+        self._landed_at = self.landings.moments()
+        self._latest_greens: dict[Failure, datetime | None] = {}
 
     def _base_age(self) -> timedelta | None:
         """From the base's commit to the push of the run; None where either is not known, or where the base is said to
@@ -158,55 +153,20 @@ class Evidence:
         return state != "none"
 
     def _brought(self, failure: Failure, commit: TrunkCommit) -> bool:
-        if not self._brought_by_this_change(failure, commit):
+        if not self.landings.may_have_brought(failure, commit):
             return False
         self.notes["this very change had come to trunk before it was seen there"] += 1
         return True
 
     def _own_green_since(self, commit: TrunkCommit, failure: Failure) -> bool:
-        since = commit.at
-        return any(
-            self.timeline.state(other, failure) == "green"
-            for other in (*self.timeline.commits, *self.timeline.undated)
-            if since is None or other.at is None or other.at >= since
-        )
-
-    def _brought_by_this_change(self, failure: Failure, red: TrunkCommit) -> bool:
-        """An earlier landing of this change stands at or before the red, and trunk had not been failing so already.
-        Greens after the landing don't clear it: it may have been reverted, or its failure may come and go. A landing
-        of which nobody knows when it was pushed may have come before everything."""
-        commits = self.timeline.commits
-        if any(
-            not self._was_failing_already(commits[:index], failure)
-            for index, landing in enumerate(commits)
-            if self._may_be_landing(landing, failure) and (red.at is None or _is_not_after(landing, red.at))
-        ):
+        if any(self.timeline.state(other, failure) == "green" for other in self.timeline.undated):
             return True
-        undated = [one for one in (*commits, *self.timeline.undated, red) if one.at is None or not one.is_push_known]
-        return any(one.changes & self.own_changes for one in undated)
-
-    def _may_be_landing(self, commit: TrunkCommit, failure: Failure) -> bool:
-        """This change came to trunk here. Or it may have, since it failed in this way, its author is the run's, and
-        nobody knows which change the run is of, or which one a commit after the base brought."""
-        if commit.changes & self.own_changes:
-            return True
-        run, base = self.scenario.run, self.timeline.base
-        if self.timeline.is_on_trunk or author_key(run) not in commit.authors:
-            return False
-        is_after = base is not None and base.at is not None and not _is_not_after(commit, base.at)
-        is_open = run.change is None or (is_after and not commit.is_change_known)
-        return is_open and self.timeline.state(commit, failure) in (*RED_STATES, "flip")
-
-    def _was_failing_already(self, earlier: Sequence[TrunkCommit], failure: Failure) -> bool:
-        """The nearest commit before that says something failed this way. A red of this change itself may have brought
-        it and is looked through; its green, or its failing otherwise, shows that trunk was not failing so any more."""
-        for commit in reversed(earlier):
-            state = self.timeline.state(commit, failure)
-            if state in RED_STATES and commit.changes & self.own_changes:
-                continue
-            if state != "none":
-                return state in RED_STATES
-        return False
+        if failure not in self._latest_greens:
+            newest = reversed(self.timeline.commits)
+            greens = (one.at for one in newest if self.timeline.state(one, failure) == "green")
+            self._latest_greens[failure] = next(greens, None)
+        latest = self._latest_greens[failure]
+        return latest is not None and (commit.at is None or latest >= commit.at)
 
     def _may_have_ended(self, red: TrunkCommit, failure: Failure) -> bool:
         """A commit whose place nobody knows passed, or failed otherwise: it may stand between the red and the base."""
@@ -222,12 +182,11 @@ class Evidence:
         if self.timeline.is_on_trunk or is_bare(failure) or "green" in undated:
             return None
         later = [(commit, self.timeline.state(commit, failure)) for commit in self.timeline.after_base()]
+        ended = [at for at, (commit, state) in enumerate(later) if self._ended_before_push(commit, state)]
         red = [
             commit
-            for index, (commit, state) in enumerate(later)
-            if state in RED_STATES
-            and not self._ended_before_push(later[index + 1 :])
-            and not self._is_no_alibi(failure, commit, state)
+            for commit, state in later[ended[-1] + 1 if ended else 0 :]
+            if state in RED_STATES and not self._is_no_alibi(failure, commit, state)
         ]
         beside = self._beside_trunk(failure)
         if not self._counts_as_look_alike(red, beside):
@@ -237,15 +196,11 @@ class Evidence:
         runs = [run for commit in red for run in commit.failing_so(failure)]
         return Finding("broken_trunk", reason, 0.8 if len(red) > 1 else 0.7, _ids([*runs, *beside]), since)
 
-    def _ended_before_push(self, later: Sequence[tuple[TrunkCommit, State]]) -> bool:
+    def _ended_before_push(self, commit: TrunkCommit, state: State) -> bool:
         """A commit of which only the end of a run is known may have been pushed before."""
         pushed = self.scenario.run.seen_at
-        return any(
-            state in ENDING_STATES
-            and pushed is not None
-            and (not commit.is_push_known or _is_not_after(commit, pushed))
-            for commit, state in later
-        )
+        may_be_before = pushed is not None and (not commit.is_push_known or _is_not_after(commit, pushed))
+        return state in ENDING_STATES and may_be_before
 
     def _counts_as_look_alike(self, red: Iterable[TrunkCommit], beside: Iterable[Run]) -> bool:
         """Enough other authors among the commits inside the window and the runs `beside` them, for the base's age."""
