@@ -12,7 +12,7 @@ from classifier.verdict.timeline import RED_STATES, Timeline, TrunkCommit, autho
 
 @dataclass
 class Landings:
-    """The landings of a run's change, asked for each failure. `own_changes`: its change and those that share its code."""
+    """The landings of a run's change, asked for each failure. `own_changes`: its own and those that share its code."""
 
     run: Run
     timeline: Timeline
