@@ -78,7 +78,7 @@ class TestOnTrunk:
         def split() -> Any:
             return dict(self.job(trunk).verdicts)
 
-        moves(split, kim, trunk.commits[5], trunk.jobs[0], "flaky", {"flaky": 1}, before={"regression": 1})
+        moves(split, kim, trunk.commits[5], trunk.jobs[0], "flaky", {"flaky": 2}, before={"flaky": 1, "regression": 1})
 
     def test_a_red_on_one_commit_alone_is_no_flip_where_a_person_says_regression(self, kim: User) -> None:
         trunk = on_trunk("..X..X..")
