@@ -8,7 +8,9 @@ from typing import Protocol
 
 from django.db.models import Count, Q
 
+from classifier.verdict import Failure as Cause
 from classifier.verdict import jobs
+from classifier.verdict.failure import is_generic
 from classifier.verdict.suspects import (
     BisectPlan,
     FlakeRate,
@@ -27,6 +29,7 @@ from hud.models import Branch, BranchCommit, Cell, Commit, Failure, Job, Streak
 from hud.queries.beginnings import beginning_of
 from hud.queries.grid import repository_jobs
 from hud.queries.jobrules import job_lists
+from hud.queries.primaries import all_causes
 from hud.queries.trunk_cells import full_name_of
 
 MOST_GAP = 60
@@ -138,8 +141,8 @@ def hunt_of(branch: Branch, job: Job, streak: Streak, position: int | None = Non
     gap = [commit for at, commit in by_position.items() if gap_from < at <= began.first_bad]
     if not gap:
         return None
-    failures = _failures(began.job_id, gap[-1])
-    siblings = _sibling_signals(job, gap, {f.signature for f in failures if f.rank == 0 and not f.generic})
+    failures = began.news or _failures(began.job_id, gap[-1])
+    siblings = _sibling_signals(job, gap, {f.told_signature for f in failures[:1] if not is_generic(f)})
     told = [_gap_commit(commit, siblings) for commit in gap]
     later = [
         LaterCommit(c.sha, c.author or None, c.message, _files(c), position == began.first_good_after, _is_cut(c))
@@ -178,10 +181,10 @@ def _gap_commit(commit: Commit, siblings: Mapping[str, Signal]) -> GapCommit:
     return GapCommit(commit.sha, author, commit.title, _files(commit), sibling, _is_cut(commit), commit.message)
 
 
-def _failures(job_id: int, first_bad: Commit) -> list[Failure]:
-    """Return what was found in the run that speaks for the first bad cell."""
-    run = Cell.objects.filter(commit=first_bad, job=job_id).values("run")
-    return list(Failure.objects.filter(run__in=run).order_by("rank"))
+def _failures(job_id: int, first_bad: Commit) -> tuple[Cause, ...]:
+    """Return what was found in the run that speaks for the first bad cell, primary first."""
+    run_id = Cell.objects.filter(commit=first_bad, job=job_id).values_list("run_id", flat=True).first() or 0
+    return all_causes([run_id]).get(run_id, ())
 
 
 def _files(commit: Commit) -> tuple[str, ...] | None:

@@ -10,8 +10,8 @@ from hud.models import Cell, Commit, Run, Streak
 from hud.queries.card import cell_card
 from hud.queries.suspects import MOST_RANKED, Hunt, hunt_at, hunt_of
 from hud.queries.untold_files import commits_with_untold_files
-from tests.factories import Trunk, make_repository, make_trunk
-from tests.services.verdict_world import breaks, passes
+from tests.factories import Trunk, make_failure, make_repository, make_trunk
+from tests.services.verdict_world import breaks, passes, refresh
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("now")]
 
@@ -62,6 +62,26 @@ def test_a_build_that_broke_before_may_have_hidden_a_failing_test() -> None:
     assert shas(found) == {trunk.commits[5].sha}
     assert found.ranking.earlier > 0.5
     assert "began before" in found.ranking.reason
+
+
+def test_one_more_failing_test_under_a_red_trunk_is_hunted_by_itself() -> None:
+    trunk = trunk_of("CI / unit")
+    passes(trunk.commits[0], trunk)
+    breaks(trunk.commits[1], trunk)
+    for commit in trunk.commits[3:5]:
+        make_failure(breaks(commit, trunk), OTHER, rank=1)
+        refresh(commit, trunk, 0)
+    Commit.objects.filter(pk=trunk.commits[2].pk).update(files=["test_io.py"])
+    Commit.objects.filter(pk=trunk.commits[3].pk).update(files=["test_net.py"])
+    found = hunt(trunk, 3)
+    assert Cell.objects.get(commit=trunk.commits[3]).verdict == "regression"
+    assert (found.first_bad, found.other, shas(found)) == (
+        trunk.commits[3],
+        trunk.commits[1],
+        {trunk.commits[2].sha, trunk.commits[3].sha},
+    )
+    assert found.suspects[0].commit == trunk.commits[2]
+    assert hunt(trunk, 4).first_bad == trunk.commits[1]
 
 
 def test_without_a_streak_position_the_hunt_is_for_the_first_cause() -> None:

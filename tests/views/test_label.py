@@ -13,7 +13,7 @@ from tests.services.verdict_world import breaks, fails, green_trunk, judge_all, 
 from tests.views.people import signed_in
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("now")]
-STATEMENTS = 28
+STATEMENTS = 32
 
 
 @pytest.fixture
