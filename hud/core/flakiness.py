@@ -49,8 +49,8 @@ class DayRow:
 class JobFlakiness:
     """Flips of a column. `samples`: commits with a result. `last`: position of the newest flip.
 
-    `called`: reds beside the others that are called flaky. `by_day`: flips; `verdicts`: of the cells in which it failed,
-    once and for all or until a rerun, by count.
+    `called`: reds beside the others that are called flaky. `by_day`: flips; `verdicts`: of the cells in which it
+    failed, once and for all or until a rerun, by count.
     """
 
     column: int
