@@ -52,6 +52,7 @@ def test_a_merge_through_an_open_gate_is_not_asked_about_aloud(trunk: Trunk) -> 
     PullRequest.objects.update(merged=True, state="closed")
     page = signed_in("on-call").get("/brindle/kestrel/pull/7").content.decode()
     assert "Merged all the same?" not in page
+    assert "Gate open" in page and "May merge" not in page
     assert '<details id="force-merge" hx-preserve><summary>Was it merged while the gate was closed?</summary>' in page
 
 
