@@ -19,6 +19,8 @@ from hud.queries.primaries import all_causes, primary_causes
 
 BEGAN_EARLIER = 10.0
 """Where nobody saw the job pass before, so many commits more may have done it."""
+WAS_THERE = 3.0
+"""The same where the job failed in this very way further below, and in another one since."""
 _HIDES, _HARDLY_HIDES = 0.5, 0.05
 """How likely another failure keeps one from being seen: one of tests leaves the other tests to run."""
 _NEAREST = 100
@@ -90,11 +92,15 @@ def _cells(branch: Branch, job: Job, low: int, high: int) -> QuerySet[Cell]:
 
 def _under_another_cause(branch: Branch, job: Job, streak: Streak, began: Beginning) -> Beginning:
     """The nearest red below that says something failed in another way: what came after it is the gap."""
-    below = _cells(branch, job, streak.first_bad, began.first_bad - 1).order_by("-commit__places__position")
-    places = list(below.values_list("commit__places__position", "run_id")[:_NEAREST])
+    cells = _cells(branch, job, streak.first_bad, began.first_bad).order_by("-commit__places__position")
+    places = list(cells.values_list("commit__places__position", "run_id")[:_NEAREST])
     causes = primary_causes([run_id for _, run_id in places if run_id])
-    told = ((at, cause) for at, run_id in places if (cause := causes.get(run_id or 0)) and _says_something(cause))
-    return _held_against(began, *next(told, (None, None)))
+    told = [(at, cause) for at, run_id in places if (cause := causes.get(run_id or 0)) and _says_something(cause)]
+    below = [(at, cause) for at, cause in told if at < began.first_bad]
+    held = _held_against(began, *(below[0] if below else (None, None)))
+    own = {cause.told_signature for at, cause in told if at == began.first_bad}
+    was_there = any(cause.told_signature in own for _, cause in below)
+    return replace(held, earlier=held.earlier + WAS_THERE) if was_there else held
 
 
 def _under_other_names(branch: Branch, job: Job, began: Beginning) -> Beginning:

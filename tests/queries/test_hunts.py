@@ -64,6 +64,16 @@ def test_a_build_that_broke_before_may_have_hidden_a_failing_test() -> None:
     assert "began before" in found.ranking.reason
 
 
+def test_a_cause_that_returns_was_likely_there_all_the_while() -> None:
+    trunk = trunk_of("CI / unit")
+    passes(trunk.commits[0], trunk)
+    for at, line in ((1, ""), (2, OTHER), (3, "")):
+        breaks(trunk.commits[at], trunk, **({"line": line} if line else {}))
+    found = hunt(trunk, 3)
+    assert (found.first_bad, found.other) == (trunk.commits[3], trunk.commits[2])
+    assert found.ranking.earlier > found.suspects[0].suspect.probability
+
+
 def test_one_more_failing_test_under_a_red_trunk_is_hunted_by_itself() -> None:
     trunk = trunk_of("CI / unit")
     passes(trunk.commits[0], trunk)
