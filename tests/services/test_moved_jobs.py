@@ -9,7 +9,8 @@ import pytest
 from django.db import connection, transaction
 from django.test.utils import CaptureQueriesContext
 
-from hud.models import BranchCommit, Cell, Commit, Run, Streak
+from hud.models import Alert, BranchCommit, Cell, Commit, Run, Streak
+from hud.queries.alert_story import hunt_of_alert
 from hud.queries.moved_jobs import REACH
 from hud.queries.trunk_why import basis_of
 from tests.factories import Trunk, make_repository, make_trunk
@@ -151,6 +152,19 @@ def test_the_page_behind_why_leads_to_the_runs_under_the_old_name() -> None:
     assert basis is not None
     assert (basis.verdict.label, basis.verdict.reason) == (cell.verdict, cell.verdict_reason)
     assert basis.run_ids == (first.pk, second.pk)
+
+
+def test_the_alert_and_the_verdict_name_the_same_first_commit() -> None:
+    trunk = trunk_of(SMALL, BIG)
+    passes(trunk.commits[0], trunk, 0)
+    for at, job in ((1, 0), (2, 0), (3, 1), (4, 1)):
+        breaks(trunk.commits[at], trunk, job)
+    alert = Alert.objects.get()
+    assert alert.first_bad == trunk.commits[1].sha
+    assert f"since {alert.first_bad[:10]}" in said(trunk.commits[4], trunk, 1)[1]
+    ranked = hunt_of_alert(alert)
+    assert ranked is not None
+    assert ranked.first_bad.sha == alert.first_bad
 
 
 def test_the_order_in_which_results_come_never_matters() -> None:
