@@ -143,8 +143,12 @@ def _refresh_branch(batch: Batch, branch: Branch, places: dict[int, int], jobs_o
             positions[job_id].append(position)
     known: dict[int, list[Streak]] = defaultdict(list)
     low, high = min(places.values()), max(places.values())
+    # A job that has run for years has had a hundred streaks, of which what changed touches one or two.
+    begins_below = Q(last_good=None) | Q(last_good__lte=high)
+    ends_above = Q(first_good_after=None) | Q(first_good_after__gte=low)
     begins_red_above = Q(last_good=None, first_bad__gte=low, first_bad__lte=high + REACH)
-    for streak in Streak.objects.filter(Q(job_id__in=list(positions)) | begins_red_above, branch=branch):
+    touched = Q(begins_below, ends_above, job_id__in=list(positions)) | begins_red_above
+    for streak in Streak.objects.filter(touched, branch=branch):
         known[streak.job_id].append(streak)
     for job_id, first_bad in _rest_on(batch, positions, known):
         positions[job_id].append(first_bad)
