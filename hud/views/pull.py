@@ -97,8 +97,9 @@ def _context(request: HttpRequest, repository: Repository, page: PullPage, error
 
 def _fingerprint(page: PullPage) -> str:
     """Return a short text that changes with anything that the part shows."""
-    forced = [(row.head_sha, row.at) for row in page.forced]
-    told = repr((page.heads, [commit.sha for commit in page.landed], page.state, forced))
+    row, forced = page.row, [(one.head_sha, one.at) for one in page.forced]
+    ended = (row.state, row.merged) if row else None
+    told = repr((ended, page.heads, [commit.sha for commit in page.landed], page.state, forced))
     return blake2b(told.encode("utf-8", "backslashreplace"), digest_size=8).hexdigest()
 
 

@@ -82,6 +82,15 @@ def test_what_is_over_asks_for_nothing(client: Client, trunk: Trunk) -> None:
     assert ASKS not in page_of(client)
 
 
+def test_one_that_is_closed_while_something_runs_is_told_so_and_asks_no_more(client: Client, trunk: Trunk) -> None:
+    passes(open_pull(trunk), trunk, conclusion="", status="in_progress")
+    page = page_of(client)
+    PullRequest.objects.update(state="closed", merged=True)
+    last = part_of(client, page)
+    assert last.status_code == 286 and "Gate closed" in last.content.decode()
+    assert ASKS not in last.content.decode()
+
+
 def test_a_new_head_comes_by_itself(client: Client, trunk: Trunk) -> None:
     passes(open_pull(trunk), trunk, conclusion="", status="in_progress")
     page = page_of(client)
