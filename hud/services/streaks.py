@@ -188,7 +188,9 @@ def _may_matter(job: Job, trunk: _Trunk, positions: list[int], known: list[Strea
 def _refresh_job(
     batch: Batch, branch: Branch, job: Job, trunk: _Trunk, positions: list[int], known: list[Streak]
 ) -> None:
-    rows = _rows_between_successes(job, trunk, min(positions), max(positions))
+    lowest = min(positions)
+    began = min((s.first_bad for s in known if s.last_good is None and s.first_bad <= lowest), default=None)
+    rows = _rows_between_successes(job, trunk, lowest, max(positions), began)
     low, high = rows[0].position, rows[-1].position
     by_position = {row.position: row for row in rows}
     cells = [StreakCell(row.position, LOOKS[row.char(job.column)].state) for row in rows]
@@ -197,7 +199,7 @@ def _refresh_job(
     for streak in found:
         commit_ids = [by_position[p].commit_id for p in streak.failing]
         # A verdict rests on the cells before it: those below what changed keep theirs.
-        judged_from = bisect_left(streak.failing, min(positions))
+        judged_from = bisect_left(streak.failing, lowest)
         below = by_position[streak.last_good].char(job.column) if streak.last_good is not None else PLAIN_SUCCESS
         tried_again_at = streak.last_good if below != PLAIN_SUCCESS else None
         changes = _judge(batch, branch, job, streak, commit_ids, judged_from, tried_again_at)
@@ -208,10 +210,13 @@ def _refresh_job(
         Streak.objects.filter(id__in=[s.id for s in old.values()]).delete()
 
 
-def _rows_between_successes(job: Job, trunk: _Trunk, low: int, high: int) -> list[_Row]:
-    """Return the rows from the success below `low` to the success above `high`, oldest first."""
+def _rows_between_successes(job: Job, trunk: _Trunk, low: int, high: int, began: int | None) -> list[_Row]:
+    """Return the rows from the success below `low` to the success above `high`, oldest first. `began`: where the column
+    is known to begin, so that rows below need not be read."""
     below, above = [], []
     for row in trunk.down(low):
+        if began is not None and row.position < began:
+            break
         below.append(row)
         if row.char(job.column) in GREEN_CHARS:
             break

@@ -15,15 +15,18 @@ from hud.core.cellcode import LOOKS
 from hud.core.facts import Facts, JobRunFact
 from hud.core.jobrules import UNSTABLE, Line, fingerprint
 from hud.core.junit import JUnitReport, Outcome, ReadTest
-from hud.models import BranchCommit, Cell, Commit, JobRule, JudgeRequest, Log, Run
+from hud.models import BranchCommit, Cell, Commit, JobRule, JudgeRequest, Log, Run, Streak
 from hud.queries.jobrules import job_lists
 from hud.queries.trunk_why import basis_of
+from hud.services.batch import Batch
 from hud.services.blocking import save_job_list
+from hud.services.cells import refresh_cells
 from hud.services.ingest import apply_facts
 from hud.services.junit import ingest_reports
 from hud.services.labels import set_label
 from hud.services.logs import Classifying, record_failures
-from tests.factories import Trunk, make_failure, make_repository, make_run, make_trunk
+from hud.services.streaks import refresh_streaks
+from tests.factories import Trunk, make_cell, make_failure, make_repository, make_run, make_trunk
 from tests.services.verdict_world import JOBS, breaks, fails, green_trunk, judge_all, open_pull, passes, refresh
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("now")]
@@ -140,6 +143,26 @@ def test_one_more_red_costs_the_same_however_long_the_streak_is() -> None:
         return len(told)
 
     assert spent(4) == spent(40)
+
+
+def test_one_more_red_of_a_job_that_never_passed_costs_the_same_however_old_trunk_is() -> None:
+    def spent(rows: int) -> int:
+        repository = make_repository(f"brindle/old{rows}")
+        trunk = make_trunk([" ", "X", "X", *[" "] * rows], JOBS[:1], repository=repository)
+        for commit in trunk.commits[-3:-1]:
+            make_cell(commit, trunk.jobs[0], State.FAILURE)
+        newest = trunk.commits[-1]
+        make_failure(make_run(newest, trunk.jobs[0], conclusion="failure", external_id=78_000 + rows), "FAILED a - b")
+        batch = Batch(repository)
+        batch.dirty_cells.add((newest.pk, trunk.jobs[0].pk))
+        refresh_cells(batch)
+        with CaptureQueriesContext(connection) as told:
+            refresh_streaks(batch)
+        assert said(newest, trunk)[0] == "regression"
+        assert Streak.objects.get(branch=trunk.branch).length == 3
+        return len(told)
+
+    assert spent(4) == spent(400)
 
 
 # ── Healed cells ─────────────────────────────────────────────────────────────────────────────────────────────────────
