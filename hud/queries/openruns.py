@@ -76,9 +76,18 @@ def _red_without_a_job() -> Q:
         commit=OuterRef("commit"), workflow=OuterRef("workflow"), external_id__gt=OuterRef("external_id")
     )
     # Of all attempts: a rerun of some jobs leaves the others to the attempt before.
-    telling = Run.objects.filter(
+    told = Run.objects.filter(
         repository=OuterRef("repository"), workflow_run_id=OuterRef("external_id"), commit=OuterRef("commit")
-    ).exclude(status="completed", conclusion__in=_HARMLESS)
+    )
+    mended = Run.objects.filter(
+        commit=OuterRef("commit"),
+        job=OuterRef("job"),
+        workflow_run_id=OuterRef("workflow_run_id"),
+        attempt__gt=OuterRef("attempt"),
+        status="completed",
+        conclusion__in=_HARMLESS,
+    )
+    telling = told.exclude(status="completed", conclusion__in=_HARMLESS).filter(~Exists(mended))
     return Q(~Exists(after), ~Exists(telling), status="completed", conclusion__in=RED_ENDS, jobs_listed=False)
 
 

@@ -310,6 +310,28 @@ def test_a_red_end_is_explained_by_a_red_job_of_an_earlier_attempt(trunk: Trunk)
     assert state_of(trunk).pending == ()
 
 
+def test_a_red_end_of_a_rerun_is_not_explained_by_a_job_that_passed_in_it(trunk: Trunk) -> None:
+    """What waits for that job runs for the first time then, and its event may come last."""
+    commit, workflow = open_pull(trunk), trunk.jobs[0].workflow
+    make_workflow_run(commit, workflow, status="completed", conclusion="failure")
+    fails(commit, trunk, workflow_run_id=9000)
+    make_workflow_run(commit, workflow, attempt=2, status="completed", conclusion="failure")
+    passes(commit, trunk, workflow_run_id=9000, attempt=2)
+    assert state_of(trunk).pending == ("CI",)
+    fails(commit, trunk, job=1, workflow_run_id=9000, attempt=2)
+    assert state_of(trunk).pending == ()
+
+
+def test_a_red_end_is_explained_by_a_job_that_fails_again_or_only_in_a_rerun(trunk: Trunk) -> None:
+    commit, workflow = open_pull(trunk), trunk.jobs[0].workflow
+    for attempt in (1, 2, 3):
+        make_workflow_run(commit, workflow, attempt=attempt, status="completed", conclusion="failure")
+    fails(commit, trunk, workflow_run_id=9000)
+    passes(commit, trunk, workflow_run_id=9000, attempt=2)
+    fails(commit, trunk, workflow_run_id=9000, attempt=3)
+    assert state_of(trunk).pending == ()
+
+
 def test_a_workflow_run_that_was_superseded_before_it_had_a_job_holds_nothing(trunk: Trunk) -> None:
     commit, workflow = open_pull(trunk), trunk.jobs[0].workflow
     make_workflow_run(commit, workflow, status="completed", conclusion="cancelled")
