@@ -23,7 +23,7 @@ from hud.models import Repository, Run
 from hud.queries.flaky import RunResults, TestOfRun, passed_tests, results_of
 from hud.queries.places import repository_at, repository_once_at
 from hud.queries.runs import Unclear, run_named
-from hud.services.junit import ingest_reports, read_file
+from hud.services.junit import ingest_reports, read_files
 from hud.services.waiting_results import TooManyWait, keep_waiting
 
 router = Router(tags=["test results"])
@@ -190,7 +190,7 @@ def _run(repository: Repository, run: int | None, commit: str, job: str) -> Run:
 
 def _read(request: HttpRequest) -> list[JUnitReport]:
     try:
-        return [read_file(chunks) for chunks in _files(request)]
+        return read_files(_files(request))
     except TooLarge as error:
         raise HttpError(413, str(error)) from error
     except RefusedFile as error:

@@ -84,13 +84,15 @@ class ReadTest:
 class JUnitReport:
     """What a file tells. `problems`: in sentences, what it does not tell or what had to be left out.
 
-    `complete` is False for a file that ends before its end. `digest`: of its bytes.
+    `complete` is False for a file that ends before its end. `digest`: of its bytes, of which there are `file_bytes`;
+    both unpacked.
     """
 
     tests: tuple[ReadTest, ...]
     complete: bool
     problems: tuple[str, ...]
     digest: int
+    file_bytes: int = 0
 
     def count(self, outcome: Outcome) -> int:
         """Return how many tests ended so."""
@@ -105,10 +107,10 @@ class TooLarge(RefusedFile):
     """The file is past a limit of its size; the message names the setting."""
 
 
-def read_junit(chunks: Iterable[bytes], limits: Limits = Limits()) -> JUnitReport:
+def read_junit(chunks: Iterable[bytes], limits: Limits = Limits(), bytes_before: int = 0) -> JUnitReport:
     """Read one file, which may be packed with gzip. Raises RefusedFile where it is no JUnit file, or one that is not
-    safe to read."""
-    reader = _Reader(limits)
+    safe to read. `bytes_before`: of files that came together with it, which count towards `most_bytes`."""
+    reader = _Reader(limits, bytes_before)
     problem = ""
     try:
         for piece in clean_xml(reader.counted(gunzipped(chunks))):
@@ -187,8 +189,9 @@ class _Suite:
 
 
 class _Reader:
-    def __init__(self, limits: Limits) -> None:
+    def __init__(self, limits: Limits, bytes_before: int) -> None:
         self._limits = limits
+        self._bytes_before = bytes_before
         self._parser = expat.ParserCreate("utf-8")
         self._parser.buffer_text = False
         self._parser.StartElementHandler = self._start
@@ -211,10 +214,9 @@ class _Reader:
         """Pass the file's bytes on, and stop at the limit."""
         for chunk in chunks:
             self._bytes += len(chunk)
-            if self._bytes > self._limits.most_bytes:
-                raise TooLarge(
-                    f"The file is larger than {self._limits.most_bytes} bytes; JUNIT_MAX_BYTES raises the limit."
-                )
+            if self._bytes_before + self._bytes > self._limits.most_bytes:
+                what = "Unpacked, the files together are" if self._bytes_before else "The file is"
+                raise TooLarge(f"{what} larger than {self._limits.most_bytes} bytes; JUNIT_MAX_BYTES raises the limit.")
             self._hash.update(chunk)
             yield chunk
 
@@ -245,6 +247,7 @@ class _Reader:
             not problem,
             tuple(problems[:20]),
             int.from_bytes(self._hash.digest(), "big", signed=True),
+            self._bytes,
         )
 
     # ---- what expat calls -------------------------------------------------------------------------------------------

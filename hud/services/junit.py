@@ -58,6 +58,15 @@ def read_file(chunks: Iterable[bytes]) -> JUnitReport:
     return read_junit(chunks, limits())
 
 
+def read_files(files: Iterable[Iterable[bytes]]) -> list[JUnitReport]:
+    """Read files that came together, which are together no larger than one may be: a small request may unpack to many
+    times its size. Raises RefusedFile."""
+    reports: list[JUnitReport] = []
+    for chunks in files:
+        reports.append(read_junit(chunks, limits(), sum(report.file_bytes for report in reports)))
+    return reports
+
+
 def ingest_reports(*, run: Run, reports: Sequence[JUnitReport]) -> Ingested:
     """Attach what files told to the run. The same file twice counts once."""
     with transaction.atomic():

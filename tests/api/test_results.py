@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from datetime import datetime, timedelta
 from typing import Any
@@ -171,6 +172,15 @@ def test_too_much_is_refused_with_the_setting_that_raises_it(run: Run, token: st
     assert status == 413 and "JUNIT_MAX_BYTES" in told["detail"]
     settings.JUNIT_MAX_BYTES, settings.JUNIT_MAX_TESTS = 50_000, 1
     assert send(f"?run={run.external_id}", token)[0] == 413
+
+
+def test_packed_files_are_together_no_larger_than_one_may_be(run: Run, token: str, settings: Settings) -> None:
+    settings.JUNIT_MAX_BYTES = 3_000
+    packed = gzip.compress(FILE.replace("</testsuite>", " " * 2_000 + "</testsuite>").encode())
+    query, name = f"?run={run.external_id}", "a.xml.gz"
+    assert send(query, token, {"files": [SimpleUploadedFile(name, packed)]}, "multipart")[0] == 200
+    status, told = send(query, token, {"files": [SimpleUploadedFile(name, packed) for _ in range(2)]}, "multipart")
+    assert status == 413 and told["detail"].startswith("Unpacked, the files together are larger than 3000 bytes")
 
 
 def test_a_request_of_unknown_length_is_refused(run: Run, token: str) -> None:
