@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import io
 import itertools
 import json
@@ -188,7 +189,8 @@ def test_the_command_reads_the_field_case_as_expected(trunk: Trunk, shared_data:
 
 def test_the_command_takes_commit_and_job_and_folders(trunk: Trunk, tmp_path: Path) -> None:
     (tmp_path / "one.xml").write_bytes(xml(a="p"))
-    (tmp_path / "two.xml").write_bytes(xml(b="f"))
+    (tmp_path / "two.xml.gz").write_bytes(gzip.compress(xml(b="f")))
+    (tmp_path / "three.txt").write_bytes(xml(c="f"))
     run = attempt(trunk)
     answer = ingest("brindle/kestrel", "--commit", sha_of(1)[:9], "--job", "CI / unit", tmp_path)
     assert (answer["run"], answer["files"], answer["new_files"], answer["tests"]) == (run.external_id, 2, 2, 2)

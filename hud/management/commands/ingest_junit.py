@@ -26,7 +26,7 @@ class Command(BaseCommand):
         parser.add_argument(
             "run_or_repository", metavar="RUN_OR_REPO", help="GitHub's job id, or owner/name with --run or --commit"
         )
-        parser.add_argument("files", metavar="FILE", nargs="+", type=Path, help="JUnit XML, or folders with *.xml")
+        parser.add_argument("files", metavar="FILE", nargs="+", type=Path, help="JUnit XML, or folders of *.xml[.gz]")
         parser.add_argument("--run", type=int, help="GitHub's job id")
         parser.add_argument("--commit", default="", help="sha of the commit, with --job")
         parser.add_argument(
@@ -97,7 +97,7 @@ def _anywhere(external_id: int) -> Run | Unclear:
 def _paths(given: list[Path]) -> Iterator[Path]:
     for path in given:
         if path.is_dir():
-            yield from sorted(path.rglob("*.xml"))
+            yield from sorted([*path.rglob("*.xml"), *path.rglob("*.xml.gz")])
         else:
             yield path
 
