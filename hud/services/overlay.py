@@ -45,7 +45,8 @@ def overlay(cells: Sequence[Cell]) -> None:
 
 def _about_others(told: Sequence[tuple[Cell, Label]]) -> set[int]:
     """Return the words (row ids) about a failure of an earlier attempt, where the one that speaks now failed in another
-    way. A log that is on its way may still tell the same; infrastructure and silence tell nothing of the code."""
+    way. A log that is on its way may still tell the same, and so may one that other rules have read than the other
+    attempt's; infrastructure and silence tell nothing of the code."""
     doubted = [
         (cell, word)
         for cell, word in told
@@ -55,13 +56,21 @@ def _about_others(told: Sequence[tuple[Cell, Label]]) -> set[int]:
         return set()
     labelled = {word.run_id for _, word in doubted if word.run_id}
     causes = all_causes(labelled | {cell.run_id for cell, _ in doubted if cell.run_id})
-    waiting = set(Log.objects.filter(run_id__in=labelled, status=Log.Status.PENDING).values_list("run_id", flat=True))
+    rows = Log.objects.filter(run_id__in=labelled | {cell.run_id for cell, _ in doubted})
+    logs = {run_id: (status, rules) for run_id, status, rules in rows.values_list("run_id", "status", "classified_by")}
     return {
         word.pk
         for cell, word in doubted
-        if word.run_id not in waiting
+        if _can_be_compared(logs.get(word.run_id or 0), logs.get(cell.run_id or 0))
         and fails_otherwise(causes.get(cell.run_id or 0, ()), causes.get(word.run_id or 0, ()))
     }
+
+
+def _can_be_compared(labelled: tuple[str, str] | None, now: tuple[str, str] | None) -> bool:
+    """`labelled`, `now`: status and reader of the attempts' logs, None where there is none."""
+    if labelled is None or now is None or labelled[0] != Log.Status.STORED or now[0] != Log.Status.STORED:
+        return labelled is None or labelled[0] != Log.Status.PENDING
+    return labelled[1] == now[1]
 
 
 def _put(cell: Cell, word: Label) -> None:

@@ -108,6 +108,22 @@ def test_one_more_failing_test_is_another_way_and_one_less_is_not(trunk: Trunk, 
     assert shown(newest, trunk)[0] == "regression"
 
 
+def test_it_is_not_ended_by_rules_that_have_read_one_of_two_attempts_only(trunk: Trunk, kim: User) -> None:
+    newest = trunk.commits[-1]
+    first = breaks(newest, trunk)
+    label(kim, trunk, newest, "flaky")
+    second = fails(newest, trunk)
+    for run, rules in ((first, "2:new"), (second, "1:old")):
+        Log.objects.create(run=run, status=Log.Status.STORED, classified_by=rules)
+    Failure.objects.filter(run=first).update(signature="by the new rule", rule="new")
+    refresh(newest, trunk, 0)
+    assert shown(newest, trunk)[0] == "flaky"
+    Log.objects.update(classified_by="2:new")
+    Failure.objects.filter(run=second).update(signature="by the new rule", rule="new")
+    refresh(newest, trunk, 0)
+    assert shown(newest, trunk)[0] == "flaky"
+
+
 def test_it_waits_for_the_log_of_the_attempt_that_was_labelled(trunk: Trunk, kim: User) -> None:
     newest = trunk.commits[-1]
     run = breaks(newest, trunk, line="")
