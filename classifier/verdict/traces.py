@@ -50,6 +50,7 @@ class Traces:
         self._modules = _Ends(modules, from_the_top=True)
         self._crate_files = _Ends((path for test in tests for path in _crate_files(test)), from_the_top=True)
         self._packages = frozenset(package for test in tests for package in _packages(test))
+        self._package_directories = _Ends(self._packages)
         self._directories = frozenset(map(posixpath.dirname, named | files)) - {""}
         classes = {name for test in tests for name in _CLASS.findall(test)}
         self._java_classes = frozenset(name for test in tests for name in _JAVA_CLASS.findall(test))
@@ -69,7 +70,7 @@ class Traces:
         if _key(_stem(path)) in self._tested_stems:
             return TESTED_FILE, f"touches {path}, which the failing test is named after"
         directory = posixpath.dirname(path)
-        if directory and any(_is_below(directory, package) for package in self._packages):
+        if self._packages and not self._packages.isdisjoint(_ends_and_beginnings(directory)):
             return TESTED_FILE, f"touches {path}, in the package of the failing test"
         if directory in self._directories:
             return SAME_DIRECTORY, f"touches {directory}/, where the failure is"
@@ -84,8 +85,7 @@ class Traces:
             return bare in self._modules
         if extension == ".rs":
             return bare.removesuffix("/mod") in self._crate_files
-        directory = posixpath.dirname(path)
-        return path.endswith("_test.go") and any(_ends_with(directory, package) for package in self._packages)
+        return path.endswith("_test.go") and posixpath.dirname(path) in self._package_directories
 
 
 class _Ends:
@@ -162,8 +162,12 @@ def _ends_with(path: str, named: str) -> bool:
     return named.endswith(f"/{path}") and ("/" in path or not _FOREIGN.search(named))
 
 
-def _is_below(directory: str, package: str) -> bool:
-    return directory == package or directory.endswith(f"/{package}") or directory.startswith(f"{package}/")
+def _ends_and_beginnings(directory: str) -> Iterator[str]:
+    """`src/pkg/net` -> itself, `pkg/net`, `net`, and `src`, `src/pkg`: the packages that it is, or is below."""
+    parts = directory.split("/")
+    for at in range(len(parts)):
+        yield "/".join(parts[at:])
+        yield "/".join(parts[:at])
 
 
 def _stem(path: str) -> str:
