@@ -147,6 +147,21 @@ def test_it_follows_what_goes_on_and_takes_nothing_from_who_reads_and_types(
     assert page.evaluate("window.stays")
 
 
+def test_what_is_typed_stays_where_a_new_head_leaves_no_place_for_it(as_admin: Open, page: Page, trunk: Trunk) -> None:
+    ForceMerge.objects.all().delete()
+    page.clock.install(time=NOON)
+    as_admin("/brindle/kestrel/pull/7")
+    page.get_by_label("Because").fill("The site is down")
+    trunk.repository.pull_requests.filter(number=7).update(head_sha="f" * 40, head_shas=["f" * 40])
+    with page.expect_response("**/pull/7?seen=*") as asked:
+        page.clock.run_for(10_100)
+    assert asked.value.status == 200
+    expect(page.get_by_label("Because")).to_have_value("The site is down")
+    page.get_by_label("Because").fill("")
+    page.clock.run_for(10_100)
+    expect(page.get_by_text("Nothing has come in for fffffff yet.")).to_be_visible()
+
+
 def test_on_a_phone_the_header_is_one_line_and_leads_to_the_sign_in(
     page: Page, live_server: LiveServer, trunk: Trunk
 ) -> None:
