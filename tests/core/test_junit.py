@@ -331,7 +331,11 @@ def test_what_packs_gigabytes_into_little_is_refused_at_the_limit() -> None:
         read(bomb, most_bytes=100_000)
 
 
-@pytest.mark.parametrize("body", [b"\x1f\x8b", b"\x1f\x8bnonsense", gzip.compress(BOTH) + b"more"])
+@pytest.mark.parametrize(
+    "body",
+    [b"\x1f\x8b", b"\x1f\x8bnonsense", gzip.compress(BOTH) + b"more"],
+    ids=["its mark", "nonsense", "more behind it"],
+)
 def test_what_only_begins_like_a_packed_file_is_refused(body: bytes) -> None:
     with pytest.raises(RefusedFile):
         read(body)
