@@ -116,7 +116,10 @@ class Evidence:
         if commit is not self.timeline.base and self._may_have_ended(commit, failure):
             return None
         since = self.timeline.since(path[at:], failure)
-        streak = _ids(run for one in red for run in one.failing_so(failure))
+        base = self.timeline.base
+        # Below a base without a date there may be commits that came after it.
+        sure = red[:1] if base is not None and base.at is None else red
+        streak = _ids(run for one in sure for run in one.failing_so(failure))
         return replace(self._broken_before(failure, commit, since), streak=streak)
 
     def _broken_before(self, failure: Failure, commit: TrunkCommit, since: Since | None) -> Finding:

@@ -256,6 +256,15 @@ def a_job_that_hung_earlier_in_the_same_streak_was_broken_before() -> s.Json:
 
 
 @case("time limit", LOOK)
+def a_job_that_hung_after_a_base_of_no_known_date_explains_no_hang() -> s.Json:
+    """Nobody knows when the base came; the commit whose job hung may have come after it."""
+    hung = s.run(failures=[s.failed()], hours=-1, author="bo", conclusion="timed_out")
+    judged = s.mine([s.failed()], conclusion="timed_out")
+    undated = s.base(s.on_base([s.failed()], hours=None), hours=None)
+    return s.scene(judged, undated) | {"trunk": [hung]}
+
+
+@case("time limit", LOOK)
 def a_declared_test_does_not_explain_a_job_that_hangs() -> s.Json:
     """The test is declared flaky, the job is not."""
     judged = s.mine([s.failed()], conclusion="timed_out")
