@@ -6,6 +6,8 @@ PYTHON ?= $(or $(shell for name in python3 python3.14 python3.13 python3.12 pyth
 	"$$name" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo "$$name" && break; done),python3)
 VENV ?= $(CURDIR)/.venv
 ARGS ?=
+# Tests wait for other processes a third of their time.
+TEST_PROCESSES ?= $(shell "$(PYTHON)" -c 'import os; print(min((os.cpu_count() or 1) + 1, 3))')
 export VENV
 
 .PHONY: help run test check bench accuracy format environment environment-dev environment-test
@@ -31,7 +33,7 @@ run: environment
 	@exec $(VENV)/bin/python -m hud.runtime run
 
 test: environment-test
-	@exec $(VENV)/bin/python -m pytest --numprocesses=auto --maxprocesses=2 --dist=loadfile --no-loadscope-reorder $(ARGS)
+	@exec $(VENV)/bin/python -m pytest --numprocesses=$(TEST_PROCESSES) --dist=loadfile --no-loadscope-reorder $(ARGS)
 
 check: environment-dev
 	$(VENV)/bin/ruff check .
