@@ -5,6 +5,7 @@
   const HOVER_MS = 110;
   const PLAIN_MS = 450; // green cells are passed over all the time: one has to rest on them
   const LEAVE_MS = 180;
+  const LIMIT_MS = 20000; // then it is given up, and asked again with the next look
   const kept = new Map(); // address -> text; emptied when something changed
   let changes = 0; // so often
   const card = document.createElement("div");
@@ -15,7 +16,8 @@
   card.setAttribute("aria-label", "Cell");
   let shown = null; // the place
   let timer = 0;
-  let asked = null;
+  let asked = null; // the address of what is to be shown
+  let asking = null; // the question under way: hover, focus and click of one cell ask it once
 
   hud.card = {
     show, close,
@@ -35,22 +37,25 @@
     asked = address;
     let text = kept.get(address);
     if (text === undefined) {
-      const before = changes;
+      if (asking && asking.address === address && asking.changes === changes) return;
+      const mine = asking = { address, changes };
       try {
-        const answer = await fetch(address, { headers: { "HX-Request": "true" } });
+        const answer = await fetch(address, { headers: { "HX-Request": "true" }, signal: AbortSignal.timeout(LIMIT_MS) });
         text = answer.ok ? await answer.text() : "<p>The card could not be read (" + answer.status + "). The link still leads to the run.</p>";
-        if (answer.ok && changes === before) kept.set(address, text);
+        if (answer.ok && changes === mine.changes) kept.set(address, text);
       } catch {
         text = "<p>HUD does not answer. What you see may be old.</p>";
       }
+      if (asking !== mine) return; // a newer question counts
     }
+    asking = null;
     if (asked !== address) return; // something else was asked for meanwhile
     card.innerHTML = text; // our own server's fragment, escaped there; scripts in it would not run
     addClose();
     if (!card.isConnected) document.querySelector("main").append(card);
     card.hidden = false;
     card.scrollTop = 0;
-    stamp(place);
+    stamp(shown);
     document.dispatchEvent(new CustomEvent("hud:swapped"));
   }
   function same(a, b) { return a.row === b.row && a.index === b.index; }

@@ -151,6 +151,21 @@ def test_a_card_from_before_a_change_is_not_kept(asgi_url: str, page: Page) -> N
     expect(card.get_by_role("heading")).to_have_accessible_name(re.compile("^failed"))
 
 
+def test_hover_focus_and_click_of_a_cell_ask_for_its_card_once(asgi_url: str, page: Page, trunk: Trunk) -> None:
+    open_live(page, asgi_url, trunk)
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url) if "/-/card/" in request.url else None)
+    held = Held(page, "/-/card/")
+    cell = build_of(page, trunk.commits[-1])
+    cell.hover()
+    held.wait()
+    cell.click()
+    held.release()
+    expect(page.locator("#cell-card").get_by_role("heading")).to_be_visible()
+    expect(page.locator("#cell-card")).to_have_attribute("data-pinned", "")
+    assert len(asked) == 1
+
+
 # ── The keyboard's cursor ────────────────────────────────────────────────────────────────────────────────────────────
 def test_the_cursor_says_what_its_cell_became_meanwhile(asgi_url: str, page: Page, trunk: Trunk) -> None:
     open_live(page, asgi_url, trunk)
