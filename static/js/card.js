@@ -15,6 +15,7 @@
   card.setAttribute("role", "region");
   card.setAttribute("aria-label", "Cell");
   let shown = null; // the place
+  let drawn = null; // the address of what stands in the card
   let timer = 0;
   let asked = null; // the address of what is to be shown
   let asking = null; // the question under way: hover, focus and click of one cell ask it once
@@ -25,31 +26,26 @@
     pinned: () => card.dataset.pinned !== undefined,
     pin(place) { show(place, true); },
     forget() { kept.clear(); changes++; },
-    link: (name) => (card.hidden ? null : card.querySelector("[data-" + name + "]")),
+    link: (name) => (card.hidden || drawn !== asked ? null : card.querySelector("[data-" + name + "]")),
   };
 
   async function show(place, pin) {
     clearTimeout(timer);
     const address = hud.cardAddress(place);
     if (pin) card.dataset.pinned = ""; else delete card.dataset.pinned;
-    if (shown && same(shown, place) && !card.hidden) { stamp(place); return; }
+    if (shown && same(shown, place) && drawn === address) { stamp(place); return; }
     shown = place;
     asked = address;
     let text = kept.get(address);
     if (text === undefined) {
-      if (asking && asking.address === address && asking.changes === changes) return;
-      const mine = asking = { address, changes };
-      try {
-        const answer = await fetch(address, { headers: { "HX-Request": "true" }, signal: AbortSignal.timeout(LIMIT_MS) });
-        text = answer.ok ? await answer.text() : "<p>The card could not be read (" + answer.status + "). The link still leads to the run.</p>";
-        if (answer.ok && changes === mine.changes) kept.set(address, text);
-      } catch {
-        text = "<p>HUD does not answer. What you see may be old.</p>";
-      }
-      if (asking !== mine) return; // a newer question counts
+      if (!asking || asking.address !== address || asking.changes !== changes) asking = { address, changes, answer: ask(address) };
+      const mine = asking;
+      text = await mine.answer;
+      if (asking !== mine) return; // a newer question counts, or this answer is shown already
     }
     asking = null;
     if (asked !== address) return; // something else was asked for meanwhile
+    drawn = address;
     card.innerHTML = text; // our own server's fragment, escaped there; scripts in it would not run
     addClose();
     if (!card.isConnected) document.querySelector("main").append(card);
@@ -57,6 +53,19 @@
     card.scrollTop = 0;
     stamp(shown);
     document.dispatchEvent(new CustomEvent("hud:swapped"));
+  }
+  // Never fails: what went wrong is said in the card.
+  async function ask(address) {
+    const before = changes;
+    try {
+      const answer = await fetch(address, { headers: { "HX-Request": "true" }, signal: AbortSignal.timeout(LIMIT_MS) });
+      if (!answer.ok) return "<p>The card could not be read (" + answer.status + "). The link still leads to the run.</p>";
+      const text = await answer.text();
+      if (changes === before) kept.set(address, text);
+      return text;
+    } catch {
+      return "<p>HUD does not answer. What you see may be old.</p>";
+    }
   }
   function same(a, b) { return a.row === b.row && a.index === b.index; }
   function addClose() {
@@ -99,7 +108,7 @@
   function close() {
     clearTimeout(timer);
     const hadFocus = card.contains(document.activeElement);
-    asked = shown = null;
+    asked = shown = drawn = null;
     card.hidden = true;
     delete card.dataset.pinned;
     if (hadFocus) document.dispatchEvent(new CustomEvent("hud:focus-cell"));

@@ -9,6 +9,7 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page, expect
 
 from hud.models import GroupRule
+from tests.browser.held import Held
 from tests.browser.serving import asgi_url
 from tests.factories import Trunk, make_repository, make_trunk
 
@@ -146,6 +147,20 @@ def test_enter_opens_the_run_and_l_the_log_at_the_failing_line(asgi_url: str, pa
     page.keyboard.press("ArrowRight")
     page.keyboard.press("l")
     page.wait_for_url("**/run/*#L812")
+
+
+def test_l_right_after_a_move_leads_to_the_log_of_the_new_cell(asgi_url: str, page: Page, trunk: Trunk) -> None:
+    open_grid(page, asgi_url, trunk)
+    page.keyboard.press("n")
+    page.locator("#cell-card [data-log]").wait_for()
+    held = Held(page, "/-/card/")
+    page.keyboard.press("n")
+    cell = page.locator(".cursor").get_attribute("href")
+    page.keyboard.press("l")
+    held.wait()
+    held.release()
+    page.wait_for_url("**/run/*")
+    assert page.url.split("#")[0] == page.request.get(f"{asgi_url}{cell}").url
 
 
 def test_enter_on_a_folded_group_opens_it_and_the_cursor_stays_in_its_row(
